@@ -84,7 +84,7 @@ pub struct StagedBatch {
 }
 
 impl StagedBatch {
-    /// A batch of one frame that carries no application record: a placeholder or an empty roll.
+    /// A batch of one frame that carries no application record: a placeholder or a segment header.
     #[must_use]
     pub fn marker(kind: BatchKind, timestamp: i64) -> Self {
         let _ = (kind, timestamp);

@@ -37,8 +37,8 @@ pub enum BatchKind {
     Control,
     /// One frame that keeps the facts of a batch all of whose records were compacted away.
     Placeholder,
-    /// One frame that takes no offset of an application: an idle segment was rolled.
-    EmptyRoll,
+    /// The first frame of a segment file: its start offset; takes no offset of the log.
+    SegmentHeader,
 }
 
 /// An idempotent producer's place in its sequence, at the first record of a batch.
