@@ -16,13 +16,41 @@
 
 use highwater_types::{Offset, Position};
 
-use crate::Corrupt;
+use crate::{Corrupt, CorruptReason, crc};
 
 /// Bytes of a frame besides its three sections.
 pub const FIXED_BYTES: usize = 24;
 
 /// Largest sum of the three sections of one frame: 1 GiB.
 pub const SECTIONS_BYTES_MAX: usize = 1 << 30;
+
+/// The version of the metadata that this build writes and reads.
+pub(crate) const METADATA_VERSION: u8 = 1;
+
+/// Bytes of the metadata besides key and headers.
+pub(crate) const METADATA_FIXED_BYTES: usize = 23;
+
+/// Where things stand in a frame, from its first byte.
+pub(crate) mod at {
+    /// `total_len`; the frame's CRC starts here.
+    pub(crate) const TOTAL_LEN: usize = 8;
+    /// `metadata_len`.
+    pub(crate) const METADATA_LEN: usize = 12;
+    /// `metadata`, with its version.
+    pub(crate) const METADATA: usize = 16;
+    /// The flag bits.
+    pub(crate) const FLAGS: usize = 17;
+    /// The timestamp.
+    pub(crate) const TIMESTAMP: usize = 19;
+    /// The CRC of the data.
+    pub(crate) const DATA_CRC: usize = 27;
+    /// The CRC of the frame.
+    pub(crate) const FRAME_CRC: usize = 31;
+    /// The key's length.
+    pub(crate) const KEY_LEN: usize = 35;
+    /// The key.
+    pub(crate) const KEY: usize = 39;
+}
 
 /// The flag bits of a frame's metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -45,6 +73,13 @@ impl Flags {
     pub const APPEND_TIME: u16 = 1 << 6;
     /// Written by an MQTT client; else by a Kafka client.
     pub const ORIGIN_MQTT: u16 = 1 << 7;
+
+    /// The bits that say something about one frame and not about its batch.
+    pub(crate) const OF_FRAME: u16 =
+        Self::NULL_KEY | Self::NULL_VALUE | Self::HEADERS | Self::FIRST_OF_BATCH;
+    /// The bits that all frames of a batch share.
+    pub(crate) const OF_BATCH: u16 =
+        Self::TRANSACTIONAL | Self::CONTROL | Self::APPEND_TIME | Self::ORIGIN_MQTT;
 
     /// Whether every bit of `bits` is set.
     #[must_use]
@@ -84,8 +119,158 @@ impl<'a> FrameView<'a> {
     ///
     /// # Errors
     /// [`Corrupt`]: the segment must not be served from `at` on.
+    #[inline]
     pub fn decode(input: &'a [u8], at: Position, verify: bool) -> Result<Option<Self>, Corrupt> {
-        let _ = (input, at, verify);
-        unimplemented!()
+        let Some(head) = Head::decode(input, at, verify)? else {
+            return Ok(None);
+        };
+        let Some(data) = input.get(head.data_at..head.data_at + head.data_len) else {
+            return Ok(None);
+        };
+        if verify && crc::crc32c(data) != head.data_crc {
+            return Err(Corrupt {
+                at,
+                reason: CorruptReason::DataCrc,
+            });
+        }
+        let flags = head.flags;
+        Ok(Some(Self {
+            offset: head.offset,
+            flags,
+            timestamp: head.timestamp,
+            data_crc: head.data_crc,
+            key: (!flags.has(Flags::NULL_KEY)).then_some(head.key),
+            headers: head.headers,
+            protocol_data: head.protocol_data,
+            value: (!flags.has(Flags::NULL_VALUE)).then_some(data),
+            frame_len: head.data_at + head.data_len,
+        }))
     }
+}
+
+/// A frame without its data, which `input` need not hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head<'a> {
+    pub(crate) offset: Offset,
+    pub(crate) flags: Flags,
+    pub(crate) timestamp: i64,
+    pub(crate) data_crc: u32,
+    /// Empty when the key is null.
+    pub(crate) key: &'a [u8],
+    pub(crate) headers: &'a [u8],
+    pub(crate) protocol_data: &'a [u8],
+    /// Where the data starts in the frame.
+    pub(crate) data_at: usize,
+    pub(crate) data_len: usize,
+}
+
+impl<'a> Head<'a> {
+    /// As [`FrameView::decode`], but for the data and its CRC.
+    #[inline]
+    pub(crate) fn decode(
+        input: &'a [u8],
+        at: Position,
+        verify: bool,
+    ) -> Result<Option<Self>, Corrupt> {
+        let corrupt = |reason| Err(Corrupt { at, reason });
+        let Some(fixed) = input.first_chunk::<{ at::METADATA }>() else {
+            return Ok(None);
+        };
+        let offset = u64::from_be_bytes(*fixed.first_chunk().expect("8 of 16 bytes"));
+        let total_len = u32_at(fixed, at::TOTAL_LEN) as usize;
+        let metadata_len = u32_at(fixed, at::METADATA_LEN) as usize;
+        if total_len == 0 {
+            let zeros = input.iter().take(FIXED_BYTES).all(|byte| *byte == 0);
+            return if zeros {
+                Ok(None)
+            } else {
+                corrupt(CorruptReason::Lengths)
+            };
+        }
+        if total_len > SECTIONS_BYTES_MAX
+            || metadata_len < METADATA_FIXED_BYTES
+            || metadata_len > total_len
+        {
+            return corrupt(CorruptReason::Lengths);
+        }
+        match input.get(at::METADATA) {
+            Some(&METADATA_VERSION) => {}
+            Some(version) => return corrupt(CorruptReason::Version(*version)),
+            None => return Ok(None),
+        }
+
+        let metadata_end = at::METADATA + metadata_len;
+        let Some(protocol_data_len) = read_u32(input, metadata_end) else {
+            return Ok(None);
+        };
+        let protocol_data_at = metadata_end + 4;
+        let protocol_data_len = protocol_data_len as usize;
+        if protocol_data_len > total_len - metadata_len {
+            return corrupt(CorruptReason::Lengths);
+        }
+        let protocol_data_end = protocol_data_at + protocol_data_len;
+        let Some(data_len) = read_u32(input, protocol_data_end) else {
+            return Ok(None);
+        };
+        let data_at = protocol_data_end + 4;
+        if metadata_len + protocol_data_len + data_len as usize != total_len {
+            return corrupt(CorruptReason::Lengths);
+        }
+        if verify && frame_crc(&input[..data_at]) != u32_at(input, at::FRAME_CRC) {
+            return corrupt(CorruptReason::FrameCrc);
+        }
+
+        let flags = Flags(u16::from_be_bytes([input[at::FLAGS], input[at::FLAGS + 1]]));
+        let key_len = u32_at(input, at::KEY_LEN) as usize;
+        let Some(headers_len) = (metadata_len - METADATA_FIXED_BYTES).checked_sub(key_len) else {
+            return corrupt(CorruptReason::Metadata);
+        };
+        let agree = flags.0 & !(Flags::OF_FRAME | Flags::OF_BATCH) == 0
+            && flags.has(Flags::HEADERS) == (headers_len > 0)
+            && !(flags.has(Flags::NULL_KEY) && key_len > 0)
+            && !(flags.has(Flags::NULL_VALUE) && data_len > 0)
+            && offset <= Offset::MAX.0;
+        if !agree {
+            return corrupt(CorruptReason::Metadata);
+        }
+        let key_end = at::KEY + key_len;
+        Ok(Some(Self {
+            offset: Offset(offset),
+            flags,
+            timestamp: i64_at(input, at::TIMESTAMP),
+            data_crc: u32_at(input, at::DATA_CRC),
+            key: &input[at::KEY..key_end],
+            headers: &input[key_end..metadata_end],
+            protocol_data: &input[protocol_data_at..protocol_data_end],
+            data_at,
+            data_len: data_len as usize,
+        }))
+    }
+}
+
+/// The CRC of a frame whose bytes up to its data are `head`, whatever its CRC field holds.
+#[inline]
+pub(crate) fn frame_crc(head: &[u8]) -> u32 {
+    let before = crc::crc32c(&head[at::TOTAL_LEN..at::FRAME_CRC]);
+    let own = crc::append(before, &[0; 4]);
+    crc::append(own, &head[at::KEY_LEN..])
+}
+
+#[inline]
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    read_u32(bytes, at).expect("the caller checked the length")
+}
+
+#[inline]
+fn i64_at(bytes: &[u8], at: usize) -> i64 {
+    let field = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    i64::from_be_bytes(*field.expect("the caller checked the length"))
+}
+
+#[inline]
+fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes
+        .get(at..)?
+        .first_chunk()
+        .map(|field| u32::from_be_bytes(*field))
 }

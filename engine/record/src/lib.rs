@@ -7,12 +7,15 @@
 
 mod builder;
 mod corrupt;
+pub mod crc;
 mod facts;
 mod frame;
+mod segment_header;
 mod stored;
 
 pub use builder::{BatchBuilder, NewRecord, StagedBatch};
 pub use corrupt::{Corrupt, CorruptReason};
 pub use facts::{BatchFacts, BatchKind, Producer};
 pub use frame::{FIXED_BYTES, Flags, FrameView, SECTIONS_BYTES_MAX};
+pub use segment_header::SegmentHeader;
 pub use stored::{BatchHead, Frames, StoredBatch};

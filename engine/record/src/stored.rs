@@ -2,7 +2,9 @@
 
 use highwater_types::{Offset, Position};
 
-use crate::{BatchFacts, Corrupt, FrameView};
+use crate::facts::offset_delta;
+use crate::frame::Head;
+use crate::{BatchFacts, BatchKind, Corrupt, CorruptReason, Flags, FrameView};
 
 /// The first frame's facts and place: enough to hop to the next batch without its records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,15 +27,56 @@ impl BatchHead {
     ///
     /// # Errors
     /// [`Corrupt`]: no batch starts at `at`.
+    #[inline]
     pub fn parse(input: &[u8], at: Position) -> Result<Option<Self>, Corrupt> {
-        let _ = (input, at);
-        unimplemented!()
+        Ok(Self::parse_with_extra(input, at)?.map(|(head, _)| head))
+    }
+
+    /// As [`BatchHead::parse`]; returns what the batch's kind adds to its facts, too.
+    pub(crate) fn parse_with_extra(
+        input: &[u8],
+        at: Position,
+    ) -> Result<Option<(Self, &[u8])>, Corrupt> {
+        let corrupt = |reason| Corrupt { at, reason };
+        let Some(frame) = Head::decode(input, at, true)? else {
+            return Ok(None);
+        };
+        if !frame.flags.has(Flags::FIRST_OF_BATCH) {
+            return Err(corrupt(CorruptReason::BatchStart));
+        }
+        let (facts, extra) =
+            BatchFacts::decode(frame.protocol_data, frame.offset).map_err(corrupt)?;
+        let is_data = facts.kind == BatchKind::Records;
+        let frame_len = frame.data_at + frame.data_len;
+        let is_last = facts.record_count == 1;
+        let fits = if is_last {
+            facts.frames_len as usize == frame_len
+        } else {
+            facts.frames_len as usize > frame_len
+        };
+        let is_single = matches!(
+            facts.kind,
+            BatchKind::Placeholder | BatchKind::SegmentHeader
+        );
+        if is_data == frame.flags.has(Flags::CONTROL) || !fits || (is_single && !is_last) {
+            return Err(corrupt(CorruptReason::Facts));
+        }
+        Ok(Some((
+            Self {
+                first_offset: frame.offset,
+                facts,
+            },
+            extra,
+        )))
     }
 
     /// The offset that the producer's first record got.
     #[must_use]
     pub fn base_offset(&self) -> Offset {
-        let base = self.first_offset.0.checked_sub(u64::from(self.facts.base_delta));
+        let base = self
+            .first_offset
+            .0
+            .checked_sub(u64::from(self.facts.base_delta));
         Offset(base.expect("parse checked that the base offset is not negative"))
     }
 
@@ -43,10 +86,13 @@ impl BatchHead {
         self.base_offset().plus(u64::from(self.facts.last_delta))
     }
 
-    /// The offset after the batch.
+    /// The offset after the batch. A segment's header takes no offset: its end is its start.
     #[must_use]
     pub fn end_offset(&self) -> Offset {
-        self.last_offset().plus(1)
+        match self.facts.kind {
+            BatchKind::SegmentHeader => self.first_offset,
+            _ => self.last_offset().plus(1),
+        }
     }
 
     /// Bytes of the whole stored batch.
@@ -82,8 +128,13 @@ impl<'a> StoredBatch<'a> {
     /// # Errors
     /// [`Corrupt`]: no batch starts at `at`.
     pub fn parse(input: &'a [u8], at: Position) -> Result<Option<Self>, Corrupt> {
-        let _ = (input, at);
-        unimplemented!()
+        let Some(head) = BatchHead::parse(input, at)? else {
+            return Ok(None);
+        };
+        let Some(bytes) = input.get(..head.len()) else {
+            return Ok(None);
+        };
+        Ok(Some(Self { head, bytes, at }))
     }
 
     /// Checks every frame: lengths, both CRCs, rising offsets, agreement with the facts.
@@ -91,13 +142,61 @@ impl<'a> StoredBatch<'a> {
     /// # Errors
     /// [`Corrupt`] with the first bad frame's place.
     pub fn verify(&self) -> Result<(), Corrupt> {
-        unimplemented!()
+        let facts = &self.head.facts;
+        let base = self.head.base_offset();
+        let last = self.head.last_offset();
+        let has_gaps = facts.has_gaps();
+        let mut batch_flags = None;
+        let mut end: Option<Offset> = None;
+        let mut count: u32 = 0;
+        let mut rest = self.bytes;
+        let mut at = self.at;
+        while !rest.is_empty() {
+            let corrupt = |reason| Err(Corrupt { at, reason });
+            // The batch is whole, so a frame that ends past it has a wrong length.
+            let Some(frame) = FrameView::decode(rest, at, true)? else {
+                return corrupt(CorruptReason::Lengths);
+            };
+            let is_first = count == 0;
+            if frame.flags.has(Flags::FIRST_OF_BATCH) != is_first {
+                return corrupt(CorruptReason::BatchStart);
+            }
+            let rises = end.is_none_or(|end| frame.offset >= end);
+            let is_in_place = has_gaps || end.is_none_or(|end| frame.offset == end);
+            if !rises || !is_in_place || frame.offset > last {
+                return corrupt(CorruptReason::Offsets);
+            }
+            if has_gaps && !is_first {
+                match offset_delta(frame.protocol_data) {
+                    Some(delta) if base.0 + u64::from(delta) == frame.offset.0 => {}
+                    _ => return corrupt(CorruptReason::Offsets),
+                }
+            }
+            let flags = frame.flags.0 & Flags::OF_BATCH;
+            if *batch_flags.get_or_insert(flags) != flags || frame.timestamp > facts.max_timestamp {
+                return corrupt(CorruptReason::Facts);
+            }
+            end = Some(frame.offset.plus(1));
+            count += 1;
+            rest = &rest[frame.frame_len..];
+            at = Position(at.0 + frame.frame_len as u64);
+        }
+        if count != facts.record_count {
+            return Err(Corrupt {
+                at: self.at,
+                reason: CorruptReason::Facts,
+            });
+        }
+        Ok(())
     }
 
     /// The frames in order, lengths checked, CRCs not.
     #[must_use]
     pub fn frames(&self) -> Frames<'a> {
-        Frames { rest: self.bytes, at: self.at }
+        Frames {
+            rest: self.bytes,
+            at: self.at,
+        }
     }
 }
 
@@ -113,8 +212,23 @@ pub struct Frames<'a> {
 impl<'a> Iterator for Frames<'a> {
     type Item = Result<FrameView<'a>, Corrupt>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let _ = (self.rest, self.at);
-        unimplemented!()
+        if self.rest.is_empty() {
+            return None;
+        }
+        let lengths = Corrupt {
+            at: self.at,
+            reason: CorruptReason::Lengths,
+        };
+        let frame = FrameView::decode(self.rest, self.at, false).and_then(|f| f.ok_or(lengths));
+        match &frame {
+            Ok(frame) => {
+                self.rest = &self.rest[frame.frame_len..];
+                self.at = Position(self.at.0 + frame.frame_len as u64);
+            }
+            Err(_) => self.rest = &[],
+        }
+        Some(frame)
     }
 }
