@@ -1,0 +1,1 @@
+//! Settings from outside: parsing, layers, descriptions and the generated page.
