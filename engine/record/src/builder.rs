@@ -3,8 +3,8 @@
 use bytes::{BufMut, BytesMut};
 use highwater_types::{LeaderEpoch, Offset};
 
-use crate::frame::{self, FIXED_BYTES, METADATA_FIXED_BYTES, METADATA_VERSION, at};
-use crate::{BatchFacts, BatchKind, Flags, Producer, SECTIONS_BYTES_MAX, crc};
+use crate::frame::{self, NewFrame, at};
+use crate::{BatchFacts, BatchKind, FIXED_BYTES, Flags, Producer, crc};
 
 /// One record on its way in, borrowing the producer's bytes.
 #[derive(Clone, Copy, Debug)]
@@ -68,65 +68,27 @@ impl BatchBuilder {
     /// As [`BatchBuilder::push`].
     #[inline]
     pub fn push_with_crc(&mut self, record: &NewRecord<'_>, data_crc: u32) {
-        let key = record.key.unwrap_or_default();
-        let value = record.value.unwrap_or_default();
         let is_first = self.facts.record_count == 0;
-        let metadata_len = METADATA_FIXED_BYTES + key.len() + record.headers.len();
-        let protocol_data_len = if is_first {
-            self.facts.encoded_len()
-        } else {
-            0
-        };
-        let total_len = metadata_len + protocol_data_len + value.len();
-        assert!(
-            total_len <= SECTIONS_BYTES_MAX,
-            "admission let {total_len} bytes through"
-        );
-
-        let mut flags = self.flags.0;
-        flags |= if record.key.is_none() {
-            Flags::NULL_KEY
-        } else {
-            0
-        };
-        flags |= if record.value.is_none() {
-            Flags::NULL_VALUE
-        } else {
-            0
-        };
-        flags |= if record.headers.is_empty() {
-            0
-        } else {
-            Flags::HEADERS
-        };
-        flags |= if is_first { Flags::FIRST_OF_BATCH } else { 0 };
-
-        // The offset and the frame's CRC stay zero for now.
-        let mut fixed = [0; at::KEY];
-        fixed[at::TOTAL_LEN..at::METADATA_LEN].copy_from_slice(&(total_len as u32).to_be_bytes());
-        fixed[at::METADATA_LEN..at::METADATA].copy_from_slice(&(metadata_len as u32).to_be_bytes());
-        fixed[at::METADATA] = METADATA_VERSION;
-        fixed[at::FLAGS..at::TIMESTAMP].copy_from_slice(&flags.to_be_bytes());
-        fixed[at::TIMESTAMP..at::DATA_CRC].copy_from_slice(&record.timestamp.to_be_bytes());
-        fixed[at::DATA_CRC..at::FRAME_CRC].copy_from_slice(&data_crc.to_be_bytes());
-        fixed[at::KEY_LEN..].copy_from_slice(&(key.len() as u32).to_be_bytes());
-
-        let start = self.frames.len();
-        self.frames.reserve(FIXED_BYTES + total_len);
-        self.frames.put_slice(&fixed);
-        self.frames.put_slice(key);
-        self.frames.put_slice(record.headers);
-        self.frames.put_u32(protocol_data_len as u32);
-        if is_first {
+        let facts;
+        let protocol_data: &[u8] = if is_first {
             // Written again by `assign`, which knows what they say.
-            self.facts.encode(Offset::ZERO, &mut self.frames);
-        }
-        self.frames.put_u32(value.len() as u32);
-        let frame_crc = crc::crc32c(&self.frames[start + at::TOTAL_LEN..]);
-        self.frames[start + at::FRAME_CRC..start + at::KEY_LEN]
-            .copy_from_slice(&frame_crc.to_be_bytes());
-        self.frames.put_slice(value);
-
+            facts = self.facts.encoded(Offset::ZERO);
+            &facts
+        } else {
+            &[]
+        };
+        let first = if is_first { Flags::FIRST_OF_BATCH } else { 0 };
+        let frame = NewFrame {
+            offset: Offset::ZERO,
+            batch_flags: self.flags.0 | first,
+            timestamp: record.timestamp,
+            data_crc,
+            key: record.key,
+            headers: record.headers,
+            protocol_data,
+            value: record.value,
+        };
+        frame.put(&mut self.frames);
         self.facts.record_count += 1;
         self.facts.max_timestamp = self.facts.max_timestamp.max(record.timestamp);
     }
@@ -226,23 +188,20 @@ impl StagedBatch {
 
     /// One frame without key and value; `extra` is what the kind adds to the facts.
     pub(crate) fn of_one_frame(facts: BatchFacts, extra: &[u8]) -> Self {
-        let timestamp = facts.max_timestamp;
+        let mut protocol_data = facts.encoded(Offset::ZERO);
+        protocol_data.put_slice(extra);
+        let frame = NewFrame {
+            offset: Offset::ZERO,
+            batch_flags: Flags::FIRST_OF_BATCH | Flags::CONTROL,
+            timestamp: facts.max_timestamp,
+            data_crc: crc::crc32c(&[]),
+            key: None,
+            headers: &[],
+            protocol_data: &protocol_data,
+            value: None,
+        };
         let mut frames = BytesMut::new();
-        let protocol_data_len = facts.encoded_len() + extra.len();
-        let flags = Flags::NULL_KEY | Flags::NULL_VALUE | Flags::FIRST_OF_BATCH | Flags::CONTROL;
-        frames.put_u64(0);
-        frames.put_u32((METADATA_FIXED_BYTES + protocol_data_len) as u32);
-        frames.put_u32(METADATA_FIXED_BYTES as u32);
-        frames.put_u8(METADATA_VERSION);
-        frames.put_u16(flags);
-        frames.put_i64(timestamp);
-        frames.put_u32(crc::crc32c(&[]));
-        frames.put_u32(0);
-        frames.put_u32(0);
-        frames.put_u32(protocol_data_len as u32);
-        facts.encode(Offset::ZERO, &mut frames);
-        frames.put_slice(extra);
-        frames.put_u32(0);
+        frame.put(&mut frames);
         let frames_len = frames.len() as u32;
         let facts = BatchFacts {
             record_count: 1,
@@ -333,8 +292,7 @@ impl StagedBatch {
 
     /// Writes the facts into the first frame and recomputes that frame's CRC.
     fn seal(&mut self, first_offset: Offset) {
-        let mut facts = BytesMut::with_capacity(self.facts.encoded_len());
-        self.facts.encode(first_offset, &mut facts);
+        let facts = self.facts.encoded(first_offset);
         let facts_at = at::METADATA + read_u32(&self.frames, at::METADATA_LEN) as usize + 4;
         self.frames[facts_at..facts_at + facts.len()].copy_from_slice(&facts);
         let (_, data_at) = frame_lens(&self.frames);

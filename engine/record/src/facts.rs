@@ -22,8 +22,8 @@ pub(crate) const FACTS_VERSION: u8 = 1;
 /// Bytes of the facts that are always there.
 pub(crate) const FACTS_FIXED_BYTES: usize = 41;
 
-/// Bytes of a producer, if there is one.
-const PRODUCER_BYTES: usize = 14;
+/// Bytes of the facts with a producer and a delete horizon.
+const FACTS_BYTES_MAX: usize = FACTS_FIXED_BYTES + 14 + 8;
 
 /// Bit of `present`: a producer follows.
 const HAS_PRODUCER: u8 = 1 << 0;
@@ -115,16 +115,9 @@ impl BatchFacts {
         Some((sum % (i64::from(i32::MAX) + 1)) as i32)
     }
 
-    /// Bytes of the facts as stored.
-    pub(crate) fn encoded_len(&self) -> usize {
-        FACTS_FIXED_BYTES
-            + self.producer.map_or(0, |_| PRODUCER_BYTES)
-            + self.delete_horizon.map_or(0, |_| size_of::<i64>())
-    }
-
-    /// Appends the facts of a batch whose first stored frame has `first_offset`.
-    pub(crate) fn encode(&self, first_offset: Offset, out: &mut BytesMut) {
-        let start = out.len();
+    /// The facts as stored, of a batch whose first stored frame has `first_offset`.
+    pub(crate) fn encoded(&self, first_offset: Offset) -> BytesMut {
+        let mut out = BytesMut::with_capacity(FACTS_BYTES_MAX);
         let mut present = 0;
         if self.producer.is_some() {
             present |= HAS_PRODUCER;
@@ -149,7 +142,8 @@ impl BatchFacts {
         if let Some(horizon) = self.delete_horizon {
             out.put_i64(horizon);
         }
-        assert_eq!(out.len() - start, self.encoded_len());
+        assert!(out.len() <= FACTS_BYTES_MAX);
+        out
     }
 
     /// Reads the facts at the front of `protocol_data`; returns what the kind adds, too.

@@ -14,6 +14,7 @@
 //! frame can be given its offset late, and `data`, which has a CRC of its own.
 //! Specified in `docs/format/record.md`; a change here changes that page and the version.
 
+use bytes::{BufMut, BytesMut};
 use highwater_types::{Offset, Position};
 
 use crate::{Corrupt, CorruptReason, crc};
@@ -145,6 +146,65 @@ impl<'a> FrameView<'a> {
             value: (!flags.has(Flags::NULL_VALUE)).then_some(data),
             frame_len: head.data_at + head.data_len,
         }))
+    }
+}
+
+/// What goes into one frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewFrame<'a> {
+    pub(crate) offset: Offset,
+    /// The flag bits that do not follow from the other fields.
+    pub(crate) batch_flags: u16,
+    pub(crate) timestamp: i64,
+    pub(crate) data_crc: u32,
+    pub(crate) key: Option<&'a [u8]>,
+    pub(crate) headers: &'a [u8],
+    pub(crate) protocol_data: &'a [u8],
+    pub(crate) value: Option<&'a [u8]>,
+}
+
+impl NewFrame<'_> {
+    /// Appends the frame to `out`, with its CRC.
+    ///
+    /// # Panics
+    /// When the sections are larger than [`SECTIONS_BYTES_MAX`].
+    #[inline]
+    pub(crate) fn put(&self, out: &mut BytesMut) {
+        let key = self.key.unwrap_or_default();
+        let value = self.value.unwrap_or_default();
+        let metadata_len = METADATA_FIXED_BYTES + key.len() + self.headers.len();
+        let total_len = metadata_len + self.protocol_data.len() + value.len();
+        assert!(
+            total_len <= SECTIONS_BYTES_MAX,
+            "admission let {total_len} bytes through"
+        );
+        let mut flags = self.batch_flags;
+        flags |= u16::from(self.key.is_none()) * Flags::NULL_KEY;
+        flags |= u16::from(self.value.is_none()) * Flags::NULL_VALUE;
+        flags |= u16::from(!self.headers.is_empty()) * Flags::HEADERS;
+
+        let mut fixed = [0; at::KEY];
+        fixed[..at::TOTAL_LEN].copy_from_slice(&self.offset.0.to_be_bytes());
+        fixed[at::TOTAL_LEN..at::METADATA_LEN].copy_from_slice(&(total_len as u32).to_be_bytes());
+        fixed[at::METADATA_LEN..at::METADATA].copy_from_slice(&(metadata_len as u32).to_be_bytes());
+        fixed[at::METADATA] = METADATA_VERSION;
+        fixed[at::FLAGS..at::TIMESTAMP].copy_from_slice(&flags.to_be_bytes());
+        fixed[at::TIMESTAMP..at::DATA_CRC].copy_from_slice(&self.timestamp.to_be_bytes());
+        fixed[at::DATA_CRC..at::FRAME_CRC].copy_from_slice(&self.data_crc.to_be_bytes());
+        fixed[at::KEY_LEN..].copy_from_slice(&(key.len() as u32).to_be_bytes());
+
+        let start = out.len();
+        out.reserve(FIXED_BYTES + total_len);
+        out.put_slice(&fixed);
+        out.put_slice(key);
+        out.put_slice(self.headers);
+        out.put_u32(self.protocol_data.len() as u32);
+        out.put_slice(self.protocol_data);
+        out.put_u32(value.len() as u32);
+        // The CRC's own field is still zero.
+        let frame_crc = crc::crc32c(&out[start + at::TOTAL_LEN..]);
+        out[start + at::FRAME_CRC..start + at::KEY_LEN].copy_from_slice(&frame_crc.to_be_bytes());
+        out.put_slice(value);
     }
 }
 

@@ -6,6 +6,7 @@
 //! Recovery, truncation, replication and reads work on whole stored batches.
 
 mod builder;
+mod compact;
 mod corrupt;
 pub mod crc;
 mod facts;
@@ -19,3 +20,6 @@ pub use facts::{BatchFacts, BatchKind, Producer};
 pub use frame::{FIXED_BYTES, Flags, FrameView, SECTIONS_BYTES_MAX};
 pub use segment_header::SegmentHeader;
 pub use stored::{BatchHead, Frames, StoredBatch};
+
+#[cfg(test)]
+mod tests;
