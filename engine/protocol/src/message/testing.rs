@@ -1,4 +1,7 @@
-//! Seeded numbers for tests.
+//! Seeded numbers and counted memory for tests.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 
 /// A SplitMix64 sequence.
 pub(crate) struct Draw(u64);
@@ -27,4 +30,42 @@ impl Draw {
     pub(crate) fn one_in(&mut self, count: u64) -> bool {
         self.below(count) == 0
     }
+}
+
+/// Counts what each thread has allocated, so that a test can bound it.
+struct Counting;
+
+thread_local! {
+    static LIVE: Cell<usize> = const { Cell::new(0) };
+    static PEAK: Cell<usize> = const { Cell::new(0) };
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+// SAFETY: every call goes to the system's allocator unchanged; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let live = LIVE.with(|live| {
+            live.set(live.get().wrapping_add(layout.size()));
+            live.get()
+        });
+        PEAK.with(|peak| peak.set(peak.get().max(live)));
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.with(|live| live.set(live.get().saturating_sub(layout.size())));
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+/// Runs `step`; answers with the most bytes that this thread had allocated at once in it.
+pub(crate) fn peak_bytes<T>(step: impl FnOnce() -> T) -> (T, usize) {
+    LIVE.with(|live| live.set(0));
+    PEAK.with(|peak| peak.set(0));
+    let result = step();
+    (result, PEAK.with(Cell::get))
 }

@@ -5,7 +5,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use super::schema::{Kind, Struct};
 use super::*;
-use crate::message::testing::Draw;
+use crate::message::testing::{Draw, peak_bytes};
 use crate::message::{Request, decode_request};
 
 /// Encodes random bodies by a table.
@@ -204,7 +204,7 @@ fn the_own_produce_decoder_agrees_with_the_message_crate() {
 }
 
 #[test]
-fn damage_is_refused_or_decoded_but_never_panics() {
+fn damage_neither_panics_nor_takes_much_memory() {
     for (key, version) in versions() {
         for seed in 0..150 {
             let mut draw = Draw::new(seed);
@@ -221,7 +221,13 @@ fn damage_is_refused_or_decoded_but_never_panics() {
                     _ => body.insert(at, draw.next() as u8),
                 }
             }
-            let _ = decode_request(&frame(key, version, &body));
+            let frame = frame(key, version, &body);
+            let (_, peak) = peak_bytes(|| decode_request(&frame).is_ok());
+            let bound = 16 * frame.len() + 4096;
+            assert!(
+                peak <= bound,
+                "{key:?} {version} seed {seed}: {peak} bytes, over {bound}"
+            );
         }
     }
 }
@@ -265,4 +271,18 @@ fn a_megabyte_of_unknown_tags_is_refused() {
     body.put_bytes(0, 2 * count);
     let got = check(ApiKey::Metadata, 9, &body.freeze());
     assert!(got.is_err(), "{got:?}");
+}
+
+#[test]
+fn a_count_is_never_allocated_before_its_elements_are_there() {
+    for (key, version) in versions() {
+        for at in 0..40 {
+            // 0x7f bytes read as huge counts in both layouts, wherever the counts are.
+            let mut body = vec![0; at];
+            body.extend_from_slice(&[0x7f; 5]);
+            let frame = frame(key, version, &body);
+            let (_, peak) = peak_bytes(|| decode_request(&frame).is_ok());
+            assert!(peak <= 8192, "{key:?} {version} at {at}: {peak} bytes");
+        }
+    }
 }
