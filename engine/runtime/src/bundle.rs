@@ -1,5 +1,6 @@
 //! The bundle of everything that touches the world.
 
+use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
@@ -52,6 +53,12 @@ pub trait Runtime: Clone + Send + Sync + 'static {
 
     /// A number that differs between any two starts of a broker on one data folder.
     fn incarnation(&self) -> u64;
+
+    /// Writes one line for the operator: what happened, why, and what to do. Worlds without an
+    /// operator drop it.
+    fn log(&self, line: fmt::Arguments<'_>) {
+        let _ = line;
+    }
 
     /// Whether to take an unlikely turn here. Always false in production.
     #[inline(always)]
