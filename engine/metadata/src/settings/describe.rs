@@ -69,7 +69,11 @@ impl Layers<'_> {
             .filter_map(|key| {
                 let value = self.cluster.get(key.name)?.clone();
                 let source = Source::DynamicDefaultBroker;
-                let sourced = Sourced { key: key.name, value, source };
+                let sourced = Sourced {
+                    key: key.name,
+                    value,
+                    source,
+                };
                 Some(described(key, Some(sourced.clone()), vec![sourced]))
             })
             .collect()
@@ -77,8 +81,11 @@ impl Layers<'_> {
 
     /// What the broker keys behind `key` hold, level by level.
     fn chain_below(&self, key: &'static Key) -> Vec<Sourced> {
-        let mut chain: Vec<Sourced> =
-            key.synonyms.iter().flat_map(|synonym| self.chain_of(synonym.key)).collect();
+        let mut chain: Vec<Sourced> = key
+            .synonyms
+            .iter()
+            .flat_map(|synonym| self.chain_of(synonym.key))
+            .collect();
         // Stable: within a level the synonyms keep their order.
         chain.sort_by_key(|sourced| sourced.source);
         chain
@@ -86,7 +93,9 @@ impl Layers<'_> {
 }
 
 fn described(key: &'static Key, effective: Option<Sourced>, synonyms: Vec<Sourced>) -> Described {
-    let source = effective.as_ref().map_or(Source::Default, |sourced| sourced.source);
+    let source = effective
+        .as_ref()
+        .map_or(Source::Default, |sourced| sourced.source);
     Described {
         name: key.name,
         value: effective.map(|sourced| sourced.value),

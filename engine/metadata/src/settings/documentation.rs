@@ -26,16 +26,23 @@ pub fn configuration_page() -> String {
     let mut page = HEAD.to_owned();
     page.push_str("\n## Topic settings\n\n| key | values | default | broker setting behind it | what it does |\n|---|---|---|---|---|\n");
     for key in TOPIC_KEYS {
-        let behind: Vec<String> =
-            key.synonyms.iter().map(|synonym| format!("`{}`", synonym.key)).collect();
+        let behind: Vec<String> = key
+            .synonyms
+            .iter()
+            .map(|synonym| format!("`{}`", synonym.key))
+            .collect();
         row(&mut page, key, &behind.join(", "));
     }
     page.push_str("\n## Broker settings\n\n| key | values | default | changes | what it does |\n|---|---|---|---|---|\n");
     for key in BROKER_KEYS {
-        row(&mut page, key, match key.update {
-            Update::Dynamic => "while it runs",
-            Update::AtStart => "at the next start",
-        });
+        row(
+            &mut page,
+            key,
+            match key.update {
+                Update::Dynamic => "while it runs",
+                Update::AtStart => "at the next start",
+            },
+        );
     }
     page
 }
@@ -45,8 +52,13 @@ fn row(page: &mut String, key: &Key, fourth: &str) {
         .chain(key.aliases)
         .map(|name| format!("`{name}`"))
         .collect();
-    let default = key.default.map_or("none".to_owned(), |value| format!("`{value}`"));
+    let default = key
+        .default
+        .map_or("none".to_owned(), |value| format!("`{value}`"));
     let (names, bounds, doc) = (names.join(", also "), key.kind.bounds_text(), key.doc);
-    writeln!(page, "| {names} | {bounds} | {default} | {fourth} | {doc} |")
-        .expect("a string takes every write");
+    writeln!(
+        page,
+        "| {names} | {bounds} | {default} | {fourth} | {doc} |"
+    )
+    .expect("a string takes every write");
 }

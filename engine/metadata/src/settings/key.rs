@@ -51,12 +51,16 @@ pub struct SettingsLimits {
 
 impl SettingsLimits {
     /// For simulations and tests: segments of any size.
-    pub const TINY: Self = Self { segment_bytes_min: 1 };
+    pub const TINY: Self = Self {
+        segment_bytes_min: 1,
+    };
 }
 
 impl Default for SettingsLimits {
     fn default() -> Self {
-        Self { segment_bytes_min: 1 << 20 }
+        Self {
+            segment_bytes_min: 1 << 20,
+        }
     }
 }
 
@@ -68,7 +72,10 @@ impl Key {
     pub fn check(&self, value: &str, limits: SettingsLimits) -> Result<String, SettingError> {
         let kind = match self.kind {
             Kind::Int { max, .. } if matches!(self.name, "segment.bytes" | "log.segment.bytes") => {
-                Kind::Int { min: limits.segment_bytes_min, max }
+                Kind::Int {
+                    min: limits.segment_bytes_min,
+                    max,
+                }
             }
             kind => kind,
         };
@@ -102,7 +109,15 @@ pub(super) const fn key(
     default: Option<&'static str>,
     doc: &'static str,
 ) -> Key {
-    Key { name, aliases: &[], kind, default, update: Update::Dynamic, synonyms: &[], doc }
+    Key {
+        name,
+        aliases: &[],
+        kind,
+        default,
+        update: Update::Dynamic,
+        synonyms: &[],
+        doc,
+    }
 }
 
 impl Key {
@@ -127,7 +142,10 @@ pub(super) const fn bool() -> Kind {
 }
 
 pub(super) const fn int(min: i64) -> Kind {
-    Kind::Int { min, max: i32::MAX as i64 }
+    Kind::Int {
+        min,
+        max: i32::MAX as i64,
+    }
 }
 
 pub(super) const fn long(min: i64) -> Kind {

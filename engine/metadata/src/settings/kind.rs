@@ -83,7 +83,9 @@ impl Kind {
                 _ => Err(BadValue::NotBool),
             },
             Self::Int { min, max } | Self::Long { min, max } => {
-                let number: i64 = value.parse().map_err(|_| BadValue::NotNumber { min, max })?;
+                let number: i64 = value
+                    .parse()
+                    .map_err(|_| BadValue::NotNumber { min, max })?;
                 if number < min || number > max {
                     return Err(BadValue::OutOfBounds { min, max });
                 }
@@ -117,11 +119,15 @@ impl Kind {
                 true => format!("{min} or more"),
                 false => format!("{min} to {max}"),
             },
-            Self::Choice { acts, .. } => {
-                acts.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
-            }
+            Self::Choice { acts, .. } => acts
+                .iter()
+                .map(|word| format!("`{word}`"))
+                .collect::<Vec<_>>()
+                .join(", "),
             Self::CleanupPolicy => "`delete`".to_owned(),
-            Self::Listeners => "`PLAINTEXT://HOST:PORT`, `HOST:PORT`, with commas between".to_owned(),
+            Self::Listeners => {
+                "`PLAINTEXT://HOST:PORT`, `HOST:PORT`, with commas between".to_owned()
+            }
             Self::Text => "text".to_owned(),
         }
     }
@@ -136,12 +142,25 @@ impl Kind {
 
 /// `compact` is well formed here; who may use it is the topic's affair.
 fn check_cleanup_policy(value: &str) -> Result<String, BadValue> {
-    let words: Vec<&str> = value.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = value
+        .split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+        .collect();
     if words.is_empty() {
         return Err(BadValue::Empty);
     }
-    if words.iter().any(|word| *word != "delete" && *word != "compact") {
+    if words
+        .iter()
+        .any(|word| *word != "delete" && *word != "compact")
+    {
         return Err(BadValue::NotOneOf { acts: &["delete"] });
     }
-    Ok(words.join(","))
+    let mut once: Vec<&str> = Vec::new();
+    for word in words {
+        if !once.contains(&word) {
+            once.push(word);
+        }
+    }
+    Ok(once.join(","))
 }

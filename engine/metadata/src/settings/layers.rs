@@ -6,7 +6,7 @@
 //! Source: kafka.md rule 120; KIP-226 for the order, KIP-524 for synonyms.
 
 use super::error::SettingError;
-use super::key::{Key, Synonym};
+use super::key::{Key, SettingsLimits, Synonym};
 use super::registry::{broker_key, topic_key};
 use super::statics::{Configs, StaticSettings};
 
@@ -53,7 +53,11 @@ impl<'a> Layers<'a> {
     /// Only what a broker was started with.
     #[must_use]
     pub fn of_statics(statics: &'a StaticSettings) -> Self {
-        Self { statics, cluster: &NO_CONFIGS, broker: &NO_CONFIGS }
+        Self {
+            statics,
+            cluster: &NO_CONFIGS,
+            broker: &NO_CONFIGS,
+        }
     }
 
     /// The effective value of the broker key `name`; `None` when a synonym counts instead.
@@ -73,7 +77,11 @@ impl<'a> Layers<'a> {
     pub fn topic_value(&self, name: &'static str, overrides: &Configs) -> Sourced {
         let key = topic_key(name).expect("the code names keys of the table");
         if let Some(value) = overrides.get(name) {
-            return Sourced { key: name, value: value.clone(), source: Source::DynamicTopic };
+            return Sourced {
+                key: name,
+                value: value.clone(),
+                source: Source::DynamicTopic,
+            };
         }
         let below = self.below_topic(key);
         below.unwrap_or_else(|| Sourced {
@@ -93,7 +101,11 @@ impl<'a> Layers<'a> {
         levels.into_iter().find_map(|(configs, source)| {
             key.synonyms.iter().find_map(|synonym| {
                 let value = converted(configs.get(synonym.key)?, *synonym);
-                Some(Sourced { key: key.name, value, source })
+                Some(Sourced {
+                    key: key.name,
+                    value,
+                    source,
+                })
             })
         })
     }
@@ -101,7 +113,11 @@ impl<'a> Layers<'a> {
     /// Every value of one broker key that is set at some level, the effective one first.
     pub(super) fn chain_of(&self, name: &'static str) -> Vec<Sourced> {
         let key = broker_key(name).expect("the code names keys of the table");
-        let at = |value: &String, source| Sourced { key: key.name, value: value.clone(), source };
+        let at = |value: &String, source| Sourced {
+            key: key.name,
+            value: value.clone(),
+            source,
+        };
         let levels = [
             (self.broker, Source::DynamicBroker),
             (self.cluster, Source::DynamicDefaultBroker),
@@ -111,17 +127,40 @@ impl<'a> Layers<'a> {
             .into_iter()
             .filter_map(|(configs, source)| configs.get(key.name).map(|value| at(value, source)))
             .collect();
-        chain.extend(key.default.map(|value| at(&value.to_owned(), Source::Default)));
+        chain.extend(
+            key.default
+                .map(|value| at(&value.to_owned(), Source::Default)),
+        );
         chain
+    }
+
+    /// Checks stored values, as text and type only: the bounds may have changed since.
+    ///
+    /// # Errors
+    /// The first that this version does not know.
+    pub(crate) fn check_stored(
+        configs: &Configs,
+        find: fn(&str) -> Result<&'static Key, SettingError>,
+    ) -> Result<(), SettingError> {
+        configs
+            .iter()
+            .try_for_each(|(name, value)| find(name)?.check(value, SettingsLimits::TINY).map(drop))
     }
 
     /// The first pair of settings that exclude each other.
     pub(crate) fn crossed(&self) -> Option<SettingError> {
-        const ORDERED: &[(&str, &str)] =
-            &[("group.min.session.timeout.ms", "group.max.session.timeout.ms")];
+        const ORDERED: &[(&str, &str)] = &[(
+            "group.min.session.timeout.ms",
+            "group.max.session.timeout.ms",
+        )];
         ORDERED.iter().find_map(|(low_key, high_key)| {
             let (low, high) = (self.number(low_key), self.number(high_key));
-            (low > high).then_some(SettingError::Crossed { low_key, low, high_key, high })
+            (low > high).then_some(SettingError::Crossed {
+                low_key,
+                low,
+                high_key,
+                high,
+            })
         })
     }
 
@@ -131,7 +170,10 @@ impl<'a> Layers<'a> {
     /// When it is none: values are checked before they get here.
     pub(super) fn number(&self, name: &'static str) -> i64 {
         let sourced = self.broker_value(name).expect("a number has a default");
-        sourced.value.parse().expect("values are checked when they are set")
+        sourced
+            .value
+            .parse()
+            .expect("values are checked when they are set")
     }
 }
 
@@ -141,5 +183,9 @@ fn converted(value: &str, synonym: Synonym) -> String {
         return value.to_owned();
     }
     let number: i64 = value.parse().expect("values are checked when they are set");
-    if number < 0 { "-1".to_owned() } else { number.saturating_mul(synonym.factor).to_string() }
+    if number < 0 {
+        "-1".to_owned()
+    } else {
+        number.saturating_mul(synonym.factor).to_string()
+    }
 }

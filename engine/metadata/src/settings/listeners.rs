@@ -29,7 +29,11 @@ impl Listener {
 /// # Errors
 /// [`BadValue`] when a part is no address or its protocol is not served.
 pub fn parse(text: &str) -> Result<Vec<Listener>, BadValue> {
-    let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+    let parts: Vec<&str> = text
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect();
     if parts.is_empty() {
         return Err(BadValue::Empty);
     }
@@ -37,21 +41,32 @@ pub fn parse(text: &str) -> Result<Vec<Listener>, BadValue> {
 }
 
 fn parse_one(part: &str) -> Result<Listener, BadValue> {
-    let bad = || BadValue::Listener { part: part.to_owned() };
+    let bad = || BadValue::Listener {
+        part: part.to_owned(),
+    };
     let addr = match part.split_once("://") {
         Some((protocol, addr)) if protocol.eq_ignore_ascii_case("PLAINTEXT") => addr,
-        Some((protocol, _)) => return Err(BadValue::Protocol { protocol: protocol.to_owned() }),
+        Some((protocol, _)) => {
+            return Err(BadValue::Protocol {
+                protocol: protocol.to_owned(),
+            });
+        }
         None => part,
     };
     let (host, port) = addr.rsplit_once(':').ok_or_else(bad)?;
     let port = port.parse().map_err(|_| bad())?;
-    let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let bracketed = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
     let host = match bracketed {
         Some(inner) => inner,
         None if host.contains([':', '[', ']', '/']) => return Err(bad()),
         None => host,
     };
-    Ok(Listener { host: host.to_owned(), port })
+    Ok(Listener {
+        host: host.to_owned(),
+        port,
+    })
 }
 
 #[cfg(test)]
@@ -61,20 +76,41 @@ mod tests {
     #[test]
     fn both_spellings_of_an_address_are_read() {
         for (text, host, port, addr) in [
-            ("PLAINTEXT://127.0.0.1:9092", "127.0.0.1", 9092, "127.0.0.1:9092"),
+            (
+                "PLAINTEXT://127.0.0.1:9092",
+                "127.0.0.1",
+                9092,
+                "127.0.0.1:9092",
+            ),
             ("plaintext://:0", "", 0, "0.0.0.0:0"),
             ("localhost:1", "localhost", 1, "localhost:1"),
             ("[::1]:9092", "::1", 9092, "[::1]:9092"),
         ] {
             let read = parse(text).expect(text);
-            assert_eq!(read, [Listener { host: host.to_owned(), port }], "{text}");
+            assert_eq!(
+                read,
+                [Listener {
+                    host: host.to_owned(),
+                    port
+                }],
+                "{text}"
+            );
             assert_eq!(read[0].addr(), addr, "{text}");
         }
     }
 
     #[test]
     fn what_is_no_address_is_named() {
-        for text in ["", ",", "localhost", "localhost:x", "a:70000", "::1:9092", "a/b:1", "SSL://a:1"] {
+        for text in [
+            "",
+            ",",
+            "localhost",
+            "localhost:x",
+            "a:70000",
+            "::1:9092",
+            "a/b:1",
+            "SSL://a:1",
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

@@ -39,7 +39,12 @@ mod tests {
 
     #[test]
     fn distance_counts_single_edits() {
-        for (a, b, expected) in [("", "", 0), ("a", "", 1), ("kitten", "sitting", 3), ("ab", "ba", 2)] {
+        for (a, b, expected) in [
+            ("", "", 0),
+            ("a", "", 1),
+            ("kitten", "sitting", 3),
+            ("ab", "ba", 2),
+        ] {
             assert_eq!(distance(a.as_bytes(), b.as_bytes()), expected, "{a} {b}");
         }
     }
@@ -47,7 +52,10 @@ mod tests {
     #[test]
     fn a_word_like_nothing_gets_no_hint() {
         let keys = ["retention.ms", "segment.bytes"];
-        assert_eq!(nearest("retention.m", keys.into_iter()), Some("retention.ms"));
+        assert_eq!(
+            nearest("retention.m", keys.into_iter()),
+            Some("retention.ms")
+        );
         assert_eq!(nearest("zzzzzzzz", keys.into_iter()), None);
         assert_eq!(nearest("", keys.into_iter()), None);
     }

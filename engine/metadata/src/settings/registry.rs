@@ -27,9 +27,12 @@ fn find(
     level: &'static str,
     name: &str,
 ) -> Result<&'static Key, SettingError> {
-    table.iter().find(|key| key.answers_to(name)).ok_or_else(|| SettingError::UnknownKey {
-        level,
-        key: name.chars().take(100).collect(),
-        nearest: nearest(name, table.iter().map(|key| key.name)),
-    })
+    table
+        .iter()
+        .find(|key| key.answers_to(name))
+        .ok_or_else(|| SettingError::UnknownKey {
+            level,
+            key: name.chars().take(100).collect(),
+            nearest: nearest(name, table.iter().map(|key| key.name)),
+        })
 }

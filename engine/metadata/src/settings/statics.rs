@@ -26,7 +26,11 @@ impl StaticSettings {
         pairs: impl IntoIterator<Item = (&'p str, &'p str)>,
         limits: SettingsLimits,
     ) -> Result<Self, Vec<SettingError>> {
-        Self { values: Configs::new(), limits }.overridden_by(pairs)
+        Self {
+            values: Configs::new(),
+            limits,
+        }
+        .overridden_by(pairs)
     }
 
     /// These settings with `pairs` on top, as the command line stands above the file: a key that
@@ -57,7 +61,11 @@ impl StaticSettings {
         if errors.is_empty() {
             errors.extend(self.crossed());
         }
-        if errors.is_empty() { Ok(self) } else { Err(errors) }
+        if errors.is_empty() {
+            Ok(self)
+        } else {
+            Err(errors)
+        }
     }
 
     /// The value of `key`, when the operator set one.

@@ -6,13 +6,17 @@ use super::kind::Kind;
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 3_600_000;
 
-pub(super) const TIMESTAMP_TYPE: Kind =
-    Kind::Choice { acts: &["CreateTime", "LogAppendTime"], refused: &[] };
+pub(super) const TIMESTAMP_TYPE: Kind = Kind::Choice {
+    acts: &["CreateTime", "LogAppendTime"],
+    refused: &[],
+};
 
-pub(super) const DURABILITY: Kind = Kind::Choice { acts: &["fsync", "replicated"], refused: &[] };
+pub(super) const DURABILITY: Kind = Kind::Choice {
+    acts: &["fsync", "replicated"],
+    refused: &[],
+};
 
-const ONLY_PRODUCER: &str =
-    "only 'producer' acts: records are kept and served as the producer sent them, never recompressed";
+const ONLY_PRODUCER: &str = "only 'producer' acts: records are kept and served as the producer sent them, never recompressed";
 
 pub(super) const COMPRESSION: Kind = Kind::Choice {
     acts: &["producer"],

@@ -123,7 +123,9 @@ impl Layers<'_> {
     pub fn topic_settings(&self, overrides: &Configs) -> TopicSettings {
         let text = |name| self.topic_value(name, overrides).value;
         let number = |name| -> i64 {
-            text(name).parse().expect("values are checked when they are set")
+            text(name)
+                .parse()
+                .expect("values are checked when they are set")
         };
         let count = |name| u64::try_from(number(name)).expect("the bounds keep it positive");
         let limit = |name| u64::try_from(number(name)).ok();

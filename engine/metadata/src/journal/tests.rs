@@ -1,0 +1,1 @@
+//! The journal on a disk that loses power, fills up and fails.

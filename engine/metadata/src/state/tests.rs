@@ -1,0 +1,1 @@
+//! Commands and records of the state machine.
