@@ -8,6 +8,7 @@ pub mod disk;
 pub mod kv;
 pub mod net;
 pub mod runtime;
+pub mod time;
 
 pub use disk::{OpenError, RealDisk, RealFile};
 pub use kv::RealKv;

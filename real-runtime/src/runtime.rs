@@ -1,9 +1,10 @@
 //! The production bundle: one per process, a clone for each core.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::future::Future;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -123,6 +124,11 @@ impl Runtime for RealRuntime {
 
     fn incarnation(&self) -> u64 {
         self.shared.incarnation
+    }
+
+    fn log(&self, line: fmt::Arguments<'_>) {
+        // Standard output belongs to what a command answers.
+        let _ = writeln!(io::stderr(), "{} {line}", crate::time::rfc3339(self.wall_ms()));
     }
 }
 

@@ -57,7 +57,10 @@ pub(crate) fn disk_error(op: &'static str, path: &str, error: &io::Error) -> Dis
         // EBADF: the file was opened for reading only, because it may not be written.
         Some(libc::EACCES | libc::EPERM | libc::EROFS | libc::EBADF) => DiskErrorKind::ReadOnly,
         _ => match error.kind() {
-            ErrorKind::NotFound => DiskErrorKind::NotFound,
+            // A folder where a file is wanted, or the other way round: the asked one is not there.
+            ErrorKind::NotFound | ErrorKind::IsADirectory | ErrorKind::NotADirectory => {
+                DiskErrorKind::NotFound
+            }
             ErrorKind::AlreadyExists => DiskErrorKind::Exists,
             _ => DiskErrorKind::Failed(error.to_string()),
         },

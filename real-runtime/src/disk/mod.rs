@@ -111,8 +111,7 @@ impl RealDisk {
         let file = file.map_err(|error| disk_error(op, path, &error))?;
         let facts = file.metadata().map_err(|error| disk_error(op, path, &error))?;
         if !facts.is_file() {
-            let kind = DiskErrorKind::Failed("it is not a plain file".to_owned());
-            return Err(DiskError { op, path: path.to_owned(), kind });
+            return Err(DiskError { op, path: path.to_owned(), kind: DiskErrorKind::NotFound });
         }
         let inode = (facts.dev(), facts.ino());
         let inner = self.inner.files.get_or_insert(inode, || {
@@ -197,13 +196,23 @@ impl Disk for RealDisk {
 
     fn remove_dir(&self, path: &str) -> Result<(), DiskError> {
         self.may_change("remove_dir", path)?;
+        if path.is_empty() {
+            let kind = DiskErrorKind::Failed("the data folder itself must stay".to_owned());
+            return Err(DiskError { op: "remove_dir", path: path.to_owned(), kind });
+        }
         let removed = fs::remove_dir_all(self.absolute(path));
         removed.map_err(|error| disk_error("remove_dir", path, &error))
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<(), DiskError> {
         self.may_change("rename", from)?;
-        let renamed = fs::rename(self.absolute(from), self.absolute(to));
+        let (absolute, target) = (self.absolute(from), self.absolute(to));
+        // The system would let a folder replace an empty one; no caller means that.
+        if from != to && target.exists() && (target.is_dir() || absolute.is_dir()) {
+            let kind = DiskErrorKind::Exists;
+            return Err(DiskError { op: "rename", path: to.to_owned(), kind });
+        }
+        let renamed = fs::rename(absolute, target);
         renamed.map_err(|error| disk_error("rename", from, &error))
     }
 
