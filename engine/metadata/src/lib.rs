@@ -4,11 +4,14 @@
 //! are answered with records, and applying records is the only change. [`journal`] makes records
 //! durable. [`Metadata`] is all of it for the broker.
 
+mod changes;
 pub mod journal;
 mod metadata;
 pub mod settings;
 pub mod state;
 
+pub use changes::Changes;
 pub use journal::{CommitError, RecoverError, Recovery};
 pub use metadata::{Applied, ConfigsChange, Metadata, MetadataOptions, OpenError};
+pub use settings::{BrokerSettings, SettingsLimits, StaticSettings, TopicSettings};
 pub use state::{MetadataRecord, MetadataState, NewTopic, PartitionState, Topic};

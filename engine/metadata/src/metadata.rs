@@ -1,11 +1,13 @@
 //! The broker's way to metadata: snapshots to read, commands to change.
 
+use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use highwater_runtime::Runtime;
 use highwater_types::{BrokerId, ProducerId, TopicId};
 use thiserror::Error;
 
+use crate::changes::{ChangeQueue, Changes};
 use crate::journal::{CommitError, Draft, Journal, RecoverError, Recovery};
 use crate::settings::{BrokerSettings, Layers, SettingError, StaticSettings, TopicSettings};
 use crate::settings::{broker_key, topic_key};
@@ -13,6 +15,9 @@ use crate::state::{
     AlterConfigError, ConfigOp, CreatePartitionsError, CreateTopicError, DeleteTopicError, Limits,
     MetadataRecord, MetadataState, NewTopic, Rules, Topic, UnknownTopic,
 };
+
+#[cfg(test)]
+mod tests;
 
 /// Records that a command made, in order, on disk and visible.
 pub type Applied = Arc<[MetadataRecord]>;
@@ -67,12 +72,21 @@ impl<R: Runtime> Clone for Metadata<R> {
     }
 }
 
+impl<R: Runtime> fmt::Debug for Metadata<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metadata")
+            .field("broker", &self.shared.broker)
+            .finish_non_exhaustive()
+    }
+}
+
 struct Shared<R: Runtime> {
     runtime: R,
     journal: Journal<R>,
     statics: StaticSettings,
     limits: Limits,
     broker: BrokerId,
+    changes: Arc<ChangeQueue>,
     /// Ids of this broker's block that nobody has yet: `[first, end)`.
     producer_ids: Mutex<(i64, i64)>,
 }
@@ -100,12 +114,15 @@ impl<R: Runtime> Metadata<R> {
         let broker = BrokerId(Layers::of_statics(&statics).broker_settings().node_id);
         let limits = options.limits;
         let producer_ids = Mutex::new((0, 0));
+        let changes = Arc::new(ChangeQueue::default());
+        journal.tell(Arc::clone(&changes));
         let shared = Shared {
             runtime,
             journal,
             statics,
             limits,
             broker,
+            changes,
             producer_ids,
         };
         Ok((
@@ -120,6 +137,15 @@ impl<R: Runtime> Metadata<R> {
     #[must_use]
     pub fn state(&self) -> Arc<MetadataState> {
         self.shared.journal.state()
+    }
+
+    /// The turn to act on committed changes, in commit order; waits while another has it.
+    ///
+    /// After a command returns, whoever then takes the turn and empties it has acted on the
+    /// command's records, or another has. Act in a task that nobody drops half-way. What was
+    /// recovered at the start is not among the changes: it is in [`Metadata::state`].
+    pub async fn changes(&self) -> Changes<'_> {
+        self.shared.changes.turn().await
     }
 
     /// This broker's number.

@@ -28,6 +28,7 @@ use thiserror::Error;
 
 pub use recover::{Cut, Damage, RecoverError};
 
+use crate::changes::ChangeQueue;
 use crate::state::{MetadataRecord, MetadataState};
 use frame::FileKind;
 
@@ -106,6 +107,8 @@ struct Inner<F> {
     holding: bool,
     snapshotting: bool,
     waiters: Vec<oneshot::Sender<()>>,
+    /// Who acts on commits.
+    told: Option<Arc<ChangeQueue>>,
 }
 
 /// The state as a command sees it, and what the command has changed so far.
@@ -186,6 +189,7 @@ impl<R: Runtime> Journal<R> {
             holding: false,
             snapshotting: false,
             waiters: Vec::new(),
+            told: None,
         };
         let recovery = Recovery {
             fresh: last == 0,
@@ -247,6 +251,11 @@ impl<R: Runtime> Journal<R> {
             state: &mut state,
             records: Vec::new(),
         })
+    }
+
+    /// Tells `queue` of every commit that is on disk from now on.
+    pub(crate) fn tell(&self, queue: Arc<ChangeQueue>) {
+        self.lock().told = Some(queue);
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner<<R::Disk as Disk>::File>> {
@@ -337,6 +346,11 @@ impl<F: File> Inner<F> {
                 visible
                     .apply(record)
                     .expect("these records were applied before");
+            }
+            if let Some(told) = &self.told
+                && records.iter().any(MetadataRecord::acts)
+            {
+                told.push(records);
             }
         }
         self.durable = index;

@@ -72,6 +72,24 @@ pub enum MetadataRecord {
     },
 }
 
+impl MetadataRecord {
+    /// Whether live parts of a broker follow the change.
+    #[must_use]
+    pub fn acts(&self) -> bool {
+        match self {
+            Self::TopicCreated { .. }
+            | Self::TopicDeleted { .. }
+            | Self::PartitionsAdded { .. }
+            | Self::PartitionChanged { .. }
+            | Self::TopicConfigured { .. }
+            | Self::BrokerConfigured { .. } => true,
+            Self::Cluster { .. }
+            | Self::ProducerIdsAllocated { .. }
+            | Self::BrokerStarted { .. } => false,
+        }
+    }
+}
+
 /// One setting that was set or, when `value` is `None`, taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigChange {
