@@ -3,4 +3,5 @@
 //! Nothing here waits, and nothing that a peer sends makes it allocate more than a small multiple
 //! of what was sent.
 
+pub mod batch;
 pub mod message;

@@ -196,6 +196,7 @@ impl BatchFacts {
             .and_then(|base| base.checked_add(u64::from(self.last_delta)));
         let holds = last_offset.is_some_and(|last| last < Offset::MAX.0)
             && self.base_delta <= self.last_delta
+            && self.last_delta <= i32::MAX as u32
             && self.record_count > 0
             && self.record_count - 1 <= self.last_delta - self.base_delta
             && self.leader_epoch.0 <= i32::MAX as u32;

@@ -19,7 +19,7 @@ pub use corrupt::{Corrupt, CorruptReason};
 pub use facts::{BatchFacts, BatchKind, Producer};
 pub use frame::{FIXED_BYTES, Flags, FrameView, SECTIONS_BYTES_MAX};
 pub use segment_header::SegmentHeader;
-pub use stored::{BatchHead, Frames, StoredBatch};
+pub use stored::{BatchHead, Frames, StoredBatch, VerifiedFrames};
 
 #[cfg(test)]
 mod tests;

@@ -142,52 +142,8 @@ impl<'a> StoredBatch<'a> {
     /// # Errors
     /// [`Corrupt`] with the first bad frame's place.
     pub fn verify(&self) -> Result<(), Corrupt> {
-        let facts = &self.head.facts;
-        let base = self.head.base_offset();
-        let last = self.head.last_offset();
-        let has_gaps = facts.has_gaps();
-        let mut batch_flags = None;
-        let mut end: Option<Offset> = None;
-        let mut count: u32 = 0;
-        let mut rest = self.bytes;
-        let mut at = self.at;
-        while !rest.is_empty() {
-            let corrupt = |reason| Err(Corrupt { at, reason });
-            // The batch is whole, so a frame that ends past it has a wrong length.
-            let Some(frame) = FrameView::decode(rest, at, true)? else {
-                return corrupt(CorruptReason::Lengths);
-            };
-            let is_first = count == 0;
-            if frame.flags.has(Flags::FIRST_OF_BATCH) != is_first {
-                return corrupt(CorruptReason::BatchStart);
-            }
-            let rises = end.is_none_or(|end| frame.offset >= end);
-            let is_in_place = has_gaps || end.is_none_or(|end| frame.offset == end);
-            if !rises || !is_in_place || frame.offset > last {
-                return corrupt(CorruptReason::Offsets);
-            }
-            if has_gaps && !is_first {
-                match offset_delta(frame.protocol_data) {
-                    Some(delta) if base.0 + u64::from(delta) == frame.offset.0 => {}
-                    _ => return corrupt(CorruptReason::Offsets),
-                }
-            }
-            let flags = frame.flags.0 & Flags::OF_BATCH;
-            if *batch_flags.get_or_insert(flags) != flags || frame.timestamp > facts.max_timestamp {
-                return corrupt(CorruptReason::Facts);
-            }
-            end = Some(frame.offset.plus(1));
-            count += 1;
-            rest = &rest[frame.frame_len..];
-            at = Position(at.0 + frame.frame_len as u64);
-        }
-        if count != facts.record_count {
-            return Err(Corrupt {
-                at: self.at,
-                reason: CorruptReason::Facts,
-            });
-        }
-        Ok(())
+        self.verified_frames()
+            .try_for_each(|frame| frame.map(|_| ()))
     }
 
     /// The frames in order, lengths checked, CRCs not.
@@ -196,6 +152,24 @@ impl<'a> StoredBatch<'a> {
         Frames {
             rest: self.bytes,
             at: self.at,
+        }
+    }
+
+    /// The frames in order, each checked as [`StoredBatch::verify`] does: what may be served.
+    #[must_use]
+    pub fn verified_frames(&self) -> VerifiedFrames<'a> {
+        let facts = &self.head.facts;
+        VerifiedFrames {
+            rest: self.bytes,
+            at: self.at,
+            base: self.head.base_offset(),
+            last: self.head.last_offset(),
+            from: self.head.first_offset,
+            has_gaps: facts.has_gaps(),
+            flags: 0,
+            max_timestamp: facts.max_timestamp,
+            left: facts.record_count,
+            is_first: true,
         }
     }
 }
@@ -230,5 +204,91 @@ impl<'a> Iterator for Frames<'a> {
             Err(_) => self.rest = &[],
         }
         Some(frame)
+    }
+}
+
+/// Iterates over the frames of a stored batch, checking each; ends after the first error.
+#[derive(Clone, Debug)]
+pub struct VerifiedFrames<'a> {
+    rest: &'a [u8],
+    at: Position,
+    base: Offset,
+    last: Offset,
+    /// The smallest offset that the next frame may have.
+    from: Offset,
+    has_gaps: bool,
+    /// The bits that all frames share, as the first one has them.
+    flags: u16,
+    max_timestamp: i64,
+    /// How many frames must follow.
+    left: u32,
+    is_first: bool,
+}
+
+impl<'a> VerifiedFrames<'a> {
+    #[inline]
+    fn check(&mut self) -> Result<FrameView<'a>, CorruptReason> {
+        // The batch is whole, so a frame that ends past it has a wrong length.
+        let frame = FrameView::decode(self.rest, self.at, true)
+            .map_err(|corrupt| corrupt.reason)?
+            .ok_or(CorruptReason::Lengths)?;
+        if frame.flags.has(Flags::FIRST_OF_BATCH) != self.is_first {
+            return Err(CorruptReason::BatchStart);
+        }
+        let is_in_place = if self.has_gaps {
+            (self.from..=self.last).contains(&frame.offset)
+                && (self.is_first || self.states_its_offset(&frame))
+        } else {
+            frame.offset == self.from
+        };
+        if !is_in_place {
+            return Err(CorruptReason::Offsets);
+        }
+        let flags = frame.flags.0 & Flags::OF_BATCH;
+        if self.is_first {
+            self.flags = flags;
+        }
+        // The last frame ends the batch, and no other does.
+        let is_last = self.rest.len() == frame.frame_len;
+        if flags != self.flags
+            || frame.timestamp > self.max_timestamp
+            || is_last != (self.left == 1)
+        {
+            return Err(CorruptReason::Facts);
+        }
+        Ok(frame)
+    }
+
+    fn states_its_offset(&self, frame: &FrameView<'_>) -> bool {
+        let stated = offset_delta(frame.protocol_data);
+        stated.is_some_and(|delta| self.base.0 + u64::from(delta) == frame.offset.0)
+    }
+}
+
+impl<'a> Iterator for VerifiedFrames<'a> {
+    type Item = Result<FrameView<'a>, Corrupt>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        match self.check() {
+            Ok(frame) => {
+                self.rest = &self.rest[frame.frame_len..];
+                self.at = Position(self.at.0 + frame.frame_len as u64);
+                self.from = Offset(frame.offset.0 + 1);
+                self.left -= 1;
+                self.is_first = false;
+                Some(Ok(frame))
+            }
+            Err(reason) => {
+                self.rest = &[];
+                Some(Err(Corrupt {
+                    at: self.at,
+                    reason,
+                }))
+            }
+        }
     }
 }
