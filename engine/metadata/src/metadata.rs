@@ -397,6 +397,7 @@ impl<R: Runtime> Metadata<R> {
             brokers,
             partitions_default: settings.partitions_default,
             replication_default: settings.default_replication_factor,
+            offsets_topic_partitions: settings.offsets_topic_partitions,
         }
     }
 

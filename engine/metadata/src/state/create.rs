@@ -42,6 +42,8 @@ pub struct Rules<'a> {
     pub partitions_default: u32,
     /// Replicas of a partition whose creator does not say.
     pub replication_default: u32,
+    /// Partitions of the topic of committed offsets when its creator does not say.
+    pub offsets_topic_partitions: u32,
 }
 
 /// A partition's number and its brokers, as a client sends them.
@@ -52,6 +54,9 @@ pub struct Assignment {
     /// Its brokers, the preferred leader first.
     pub brokers: Vec<i32>,
 }
+
+/// The topic that holds committed offsets. It is internal whoever makes it, and compacts.
+pub const OFFSETS_TOPIC: &str = "__consumer_offsets";
 
 /// A topic to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,8 +71,6 @@ pub struct NewTopic {
     pub assignments: Vec<Assignment>,
     /// The topic's own settings; a null value is refused.
     pub configs: Vec<(String, Option<String>)>,
-    /// Whether the broker keeps its own records in it.
-    pub internal: bool,
 }
 
 impl NewTopic {
@@ -80,7 +83,6 @@ impl NewTopic {
             replication: -1,
             assignments: Vec::new(),
             configs: Vec::new(),
-            internal: false,
         }
     }
 }
@@ -115,20 +117,25 @@ impl MetadataState {
                 assigned(assignments, rules.brokers)?
             }
         };
+        let internal = new.name == OFFSETS_TOPIC;
         let ops: Vec<ConfigOp> = new
             .configs
             .iter()
             .map(|(key, value)| ConfigOp::set(key, value.as_deref()))
             .collect();
-        let changes = checked_changes(&Configs::new(), &ops, rules.settings, new.internal)?;
-        let configs = changes
+        let changes = checked_changes(&Configs::new(), &ops, rules.settings, internal)?;
+        let mut configs: Configs = changes
             .into_iter()
             .filter_map(|change| Some((change.key, change.value?)))
             .collect();
+        if internal {
+            let policy = configs.entry("cleanup.policy".to_owned());
+            policy.or_insert_with(|| "compact".to_owned());
+        }
         let topic = Topic {
             name: Arc::from(new.name.as_str()),
             id,
-            internal: new.internal,
+            internal,
             configs,
             partitions: replicas.into_iter().map(PartitionState::new).collect(),
         };
@@ -170,6 +177,7 @@ impl MetadataState {
         rules: &Rules<'_>,
     ) -> Result<Vec<Vec<BrokerId>>, CreateTopicError> {
         let count = match new.partitions {
+            -1 if new.name == OFFSETS_TOPIC => rules.offsets_topic_partitions,
             -1 => rules.partitions_default,
             count => u32::try_from(count).unwrap_or(0),
         };

@@ -20,7 +20,7 @@ use crate::settings::{Configs, Layers, StaticSettings};
 
 pub use apply::Inconsistent;
 pub use configs::{ConfigOp, ConfigOpKind};
-pub use create::{Assignment, Limits, NewTopic, Rules};
+pub use create::{Assignment, Limits, NewTopic, OFFSETS_TOPIC, Rules};
 pub use error::{
     AlterConfigError, AssignmentError, CreatePartitionsError, CreateTopicError, DeleteTopicError,
     NameError, UnknownTopic,

@@ -17,6 +17,7 @@ fn rules() -> Rules<'static> {
         brokers: BROKERS,
         partitions_default: 2,
         replication_default: 1,
+        offsets_topic_partitions: 5,
     }
 }
 
@@ -361,6 +362,18 @@ fn broker_settings_change_for_all_and_for_one() {
     assert!(refused("listeners", "a:1").contains("Cannot update these configs dynamically"));
     assert!(refused("nope.nope.nope", "1").contains("Unknown broker setting"));
     assert!(refused("group.min.session.timeout.ms", "2000000").contains("must not be larger"));
+}
+
+#[test]
+fn the_topic_of_committed_offsets_is_internal_and_keeps_everything() {
+    let state = with_topic(OFFSETS_TOPIC);
+    let topic = state.topic(OFFSETS_TOPIC).expect("it is there");
+    assert!(topic.internal);
+    assert_eq!(topic.partitions.len(), 5);
+    assert_eq!(
+        topic.configs.get("cleanup.policy").map(String::as_str),
+        Some("compact")
+    );
 }
 
 #[test]
