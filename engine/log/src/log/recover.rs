@@ -1,0 +1,373 @@
+//! Recovery after a crash: from the last place that is certainly on the platter, batch by batch
+//! with checksums, up to the first damage; then the caches are brought up to the new end.
+
+use highwater_record::{BatchHead, Corrupt, CorruptReason};
+use highwater_runtime::{Disk, File, Runtime};
+use highwater_types::{Offset, Position};
+
+use super::open::Files;
+use super::{Active, Log, SyncPoint};
+use crate::checkpoint::LogCheckpoint;
+use crate::error::LogError;
+use crate::producers::{self, Producers};
+use crate::report::RecoveryReport;
+use crate::scan::{Hops, ScanError, fingerprint, verify_batch};
+use crate::segment::FIRST_AT;
+
+/// What one opening carries from step to step.
+pub(super) struct Recovery {
+    pub(super) checkpoint: Option<LogCheckpoint>,
+    pub(super) now_ms: i64,
+    pub(super) report: RecoveryReport,
+    /// The replay assigns epochs of batches from here on.
+    pub(super) epochs_from: Option<Offset>,
+    /// The replay shows producers batches from here on.
+    pub(super) producers_from: Option<Offset>,
+}
+
+/// Where recovery begins to scan.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RecoveryPoint {
+    /// Which segment.
+    pub(super) at: usize,
+    pub(super) position: u64,
+    pub(super) offset: Offset,
+    pub(super) max_timestamp: i64,
+    pub(super) first_timestamp: i64,
+}
+
+impl Recovery {
+    pub(super) fn new(
+        checkpoint: Option<LogCheckpoint>,
+        now_ms: i64,
+        report: RecoveryReport,
+    ) -> Self {
+        Self { checkpoint, now_ms, report, epochs_from: None, producers_from: None }
+    }
+}
+
+impl<R: Runtime> Log<R> {
+    /// Scans from the recovery point on, cuts at the first damage, and moves the unsynced tail to
+    /// a fresh segment.
+    pub(super) fn recover(
+        &mut self,
+        files: &Files,
+        recovery: &mut Recovery,
+    ) -> Result<(), LogError> {
+        if self.segments.is_empty() {
+            let synced = recovery.checkpoint.map_or(Offset::ZERO, |point| point.synced);
+            if synced > self.start {
+                recovery.report.missing = Some((self.start, synced));
+            }
+            let start = self.start.max(synced);
+            self.start = start;
+            for (no, _) in &files.rescues {
+                self.remove_segment_file(*no, crate::segment::Naming::Rescue)?;
+            }
+            let no = self.next_segment;
+            self.add_segment(no, start, recovery.now_ms)?;
+            self.synced = self.start_of_segment(0);
+            self.root_dirty = true;
+            return Ok(());
+        }
+        let point = self.recovery_point(recovery);
+        self.synced = SyncPoint {
+            segment: self.segments[point.at].no,
+            position: if point.position == FIRST_AT { 0 } else { point.position },
+            offset: point.offset,
+            max_timestamp: point.max_timestamp,
+            first_timestamp: point.first_timestamp,
+            producers_empty: false,
+            epoch_newest: recovery.checkpoint.and_then(|checkpoint| checkpoint.epoch_newest),
+        };
+        // The name of a folder without a checkpoint may never have become durable.
+        self.root_dirty = recovery.checkpoint.is_none();
+        recovery.epochs_from = Some(point.offset);
+        self.scan(point, recovery)?;
+        self.adopt_rescues(files, point, recovery)?;
+        self.rescue_tail(point, recovery)?;
+        if let Some(checkpoint) = recovery.checkpoint
+            && self.end() < checkpoint.synced
+        {
+            // Offsets of records that were acknowledged are never given out again.
+            recovery.report.missing = Some((self.end(), checkpoint.synced));
+            let no = self.next_segment;
+            self.add_segment(no, checkpoint.synced, recovery.now_ms)?;
+            self.join_segments();
+        }
+        Ok(())
+    }
+
+    fn recovery_point(&self, recovery: &Recovery) -> RecoveryPoint {
+        let start_of = |at: usize| RecoveryPoint {
+            at,
+            position: FIRST_AT,
+            offset: self.segments[at].start,
+            max_timestamp: -1,
+            first_timestamp: -1,
+        };
+        let Some(checkpoint) = recovery.checkpoint else { return start_of(0) };
+        let at = self.segments.partition_point(|segment| segment.no < checkpoint.segment);
+        let Some(segment) = self.segments.get(at) else {
+            // The segment is gone, with synced records: what is left is checked where it ends.
+            return start_of(self.segments.len() - 1);
+        };
+        let is_there = segment.no == checkpoint.segment
+            && segment.len >= checkpoint.position
+            && checkpoint.position > FIRST_AT;
+        if !is_there {
+            return start_of(at);
+        }
+        RecoveryPoint {
+            at,
+            position: checkpoint.position,
+            offset: checkpoint.synced,
+            max_timestamp: checkpoint.max_timestamp,
+            first_timestamp: checkpoint.first_timestamp,
+        }
+    }
+
+    /// Checks every batch from `point` on; the log ends before the first one that is not whole.
+    fn scan(&mut self, point: RecoveryPoint, recovery: &mut Recovery) -> Result<(), LogError> {
+        let mut offset = point.offset;
+        let mut at = point.at;
+        let mut active = Active::empty(offset);
+        active.max_timestamp = point.max_timestamp;
+        active.first_timestamp = point.first_timestamp;
+        let mut position = point.position;
+        loop {
+            let next = self.segments.get(at + 1).map(|next| next.start);
+            let (good, end, damage) =
+                self.scan_segment(at, position, offset, next, &mut active, recovery)?;
+            let file_len = self.segments[at].len;
+            let segment = &mut self.segments[at];
+            offset = end;
+            segment.len = good;
+            segment.end = end;
+            let created_ms = segment.created_ms;
+            let has_data = !segment.is_empty();
+            segment.cache_mut().verified = (position, u64::MAX);
+            active.first_append_ms = has_data.then_some(created_ms.min(recovery.now_ms));
+            active.kv_due = good;
+            let joins = |next: &crate::segment::Segment<_>| {
+                next.broken.is_none() && next.start == offset
+            };
+            let goes_on = self.segments.get(at + 1).is_some_and(joins);
+            if !goes_on {
+                recovery.report.cut_bytes += file_len - good;
+                if file_len > good {
+                    let path = self.segments[at].path(&self.folder);
+                    recovery.report.cut_at = damage.map(|corrupt| (path, corrupt));
+                }
+                self.active = active;
+                return self.drop_segments_after(at, recovery);
+            }
+            self.segments[at].cache_mut().max_timestamp = Some(active.max_timestamp);
+            at += 1;
+            position = FIRST_AT;
+            active = Active::empty(offset);
+        }
+    }
+
+    /// The end of the good batches of one segment, in bytes and offsets, and what stands there.
+    fn scan_segment(
+        &self,
+        at: usize,
+        position: u64,
+        mut offset: Offset,
+        next: Option<Offset>,
+        active: &mut Active,
+        recovery: &mut Recovery,
+    ) -> Result<(u64, Offset, Option<Corrupt>), LogError> {
+        let segment = &self.segments[at];
+        let file = segment.file(&self.disk, &self.folder)?;
+        let mut hops = Hops::new(&file, position, segment.len);
+        loop {
+            let good = hops.at();
+            let (batch_at, head) = match hops.next() {
+                Ok(Some(found)) => found,
+                Ok(None) => return Ok((good, offset, None)),
+                Err(ScanError::Corrupt(corrupt)) => return Ok((good, offset, Some(corrupt))),
+                Err(ScanError::Disk(error)) => return Err(error.into()),
+            };
+            if next.is_some_and(|next| head.base_offset() >= next) {
+                // The original of what a later segment holds.
+                return Ok((good, offset, None));
+            }
+            if head.base_offset() < offset {
+                let reason = CorruptReason::Offsets;
+                return Ok((good, offset, Some(Corrupt { at: Position(batch_at), reason })));
+            }
+            match verify_batch(&file, batch_at, &head) {
+                Ok(()) => {}
+                Err(ScanError::Corrupt(corrupt)) => return Ok((good, offset, Some(corrupt))),
+                Err(ScanError::Disk(error)) => return Err(error.into()),
+            }
+            recovery.report.scanned_bytes += head.len() as u64;
+            note_scanned(active, &head, batch_at);
+            offset = head.end_offset();
+        }
+    }
+
+    fn drop_segments_after(
+        &mut self,
+        at: usize,
+        recovery: &mut Recovery,
+    ) -> Result<(), LogError> {
+        while self.segments.len() > at + 1 {
+            let dropped = self.segments.pop().expect("the loop saw one");
+            if dropped.len > FIRST_AT {
+                recovery.report.cut_segments += 1;
+                recovery.report.cut_bytes += dropped.len;
+            }
+            self.remove_segment_file(dropped.no, dropped.naming)?;
+        }
+        Ok(())
+    }
+
+    /// The newest snapshot that fits the log; the replay goes on from there (rule 25).
+    pub(super) fn load_producers(
+        &mut self,
+        files: &Files,
+        recovery: &mut Recovery,
+    ) -> Result<(), LogError> {
+        let mut from = self.segments[0].start;
+        if let Some(checkpoint) = recovery.checkpoint
+            && checkpoint.producers_empty
+            && checkpoint.synced <= self.end()
+        {
+            from = from.max(checkpoint.synced);
+        }
+        self.producers = Producers::default();
+        let mut loaded = false;
+        for offset in files.snapshots.iter().rev() {
+            let path = self.snapshot_path(*offset);
+            if *offset > self.end() {
+                let _ = self.disk.remove(&path);
+                self.folder_dirty = true;
+                recovery.report.snapshots_dropped += 1;
+                continue;
+            }
+            if loaded || *offset < from {
+                self.snapshots.durable.push(*offset);
+                continue;
+            }
+            let snapshot = self.disk.read(&path).ok().and_then(|c| producers::decode(&c));
+            match snapshot {
+                Some(snapshot) if snapshot.offset == *offset && self.fits(&snapshot) => {
+                    self.producers = snapshot.producers;
+                    from = *offset;
+                    loaded = true;
+                    self.snapshots.durable.push(*offset);
+                }
+                _ => {
+                    let _ = self.disk.remove(&path);
+                    self.folder_dirty = true;
+                    recovery.report.snapshots_dropped += 1;
+                }
+            }
+        }
+        self.snapshots.durable.sort_unstable();
+        recovery.producers_from = Some(from);
+        Ok(())
+    }
+
+    /// Whether the batch that ends at the snapshot's offset is the one it was taken after.
+    fn fits(&self, snapshot: &producers::Snapshot) -> bool {
+        let Some(last) = snapshot.offset.0.checked_sub(1).map(Offset) else { return true };
+        if last < self.segments[0].start {
+            return true;
+        }
+        let after = self.segments.partition_point(|segment| segment.start <= last);
+        let Some(segment) = after.checked_sub(1).map(|at| &self.segments[at]) else {
+            return true;
+        };
+        let Ok(found) = self.seek(segment, last) else { return false };
+        let len = found.head.len().min(64);
+        let print = found.file.view(found.at, len).map(|bytes| fingerprint(&bytes));
+        found.head.end_offset() == snapshot.offset && print == Ok(snapshot.print)
+    }
+
+    /// Shows epochs and producers what they have not seen yet. Damage in a sealed segment hides
+    /// what lies behind it there; the next segment is replayed again.
+    pub(super) fn replay(&mut self, recovery: &mut Recovery) -> Result<(), LogError> {
+        let end = self.end();
+        let epochs_from = recovery.epochs_from.unwrap_or(end);
+        let producers_from = recovery.producers_from.unwrap_or(end);
+        let from = epochs_from.min(producers_from);
+        let before = self.epochs.clone();
+        for at in self.segment_at(from)..self.segments.len() {
+            let segment = &self.segments[at];
+            if segment.end <= from || segment.broken.is_some() || segment.is_empty() {
+                continue;
+            }
+            let (segment_end, file) = (segment.end, segment.file(&self.disk, &self.folder)?);
+            let start = match self.seek(segment, from.max(segment.start)) {
+                Ok(found) => found.at,
+                Err(crate::ReadError::Disk(error)) => return Err(error.into()),
+                Err(_) => continue,
+            };
+            let mut hops = Hops::new(&file, start, segment.len);
+            while let Ok(Some((batch_at, head))) = hops.next() {
+                if head.base_offset() >= segment_end {
+                    break;
+                }
+                let epoch = Some(head.facts.leader_epoch);
+                if head.base_offset() >= epochs_from
+                    && self.epochs.epoch_at(head.base_offset()) != epoch
+                {
+                    self.epochs.assign(head.facts.leader_epoch, head.base_offset());
+                }
+                if head.base_offset() >= producers_from {
+                    self.producers.appended(&head, recovery.now_ms);
+                    recovery.report.batches_replayed += u64::from(head.facts.producer.is_some());
+                }
+                if head.end_offset() == end {
+                    let len = head.len().min(64);
+                    self.active.last_print = fingerprint(&file.view(batch_at, len)?);
+                }
+            }
+        }
+        if self.active.last_print == 0 {
+            self.active.last_print = self.print_at_end();
+        }
+        self.meta_dirty |= self.epochs != before && !self.meta_is_default();
+        Ok(())
+    }
+
+    /// The mark of the last batch; 0 when it is not in the log any more.
+    fn print_at_end(&self) -> u32 {
+        let Some(last) = self.end().0.checked_sub(1).map(Offset) else { return 0 };
+        let Some(segment) = self.segments.iter().rev().find(|segment| segment.start <= last) else {
+            return 0;
+        };
+        let Ok(found) = self.seek(segment, last) else { return 0 };
+        let view = found.file.view(found.at, found.head.len().min(64));
+        view.map_or(0, |bytes| fingerprint(&bytes))
+    }
+
+    /// Drops every segment and goes on empty at `start`.
+    pub(super) fn restart_at(&mut self, start: Offset, now_ms: i64) -> Result<(), LogError> {
+        let no = self.next_segment;
+        self.add_segment(no, start, now_ms)?;
+        while self.segments.len() > 1 {
+            let old = self.segments.remove(0);
+            self.remove_segment_file(old.no, old.naming)?;
+        }
+        self.rescued.clear();
+        self.start = start;
+        self.synced = self.start_of_segment(0);
+        self.epochs.truncate_end(start);
+        self.meta_dirty = true;
+        Ok(())
+    }
+}
+
+/// Takes a scanned batch into what is known of the active segment.
+pub(super) fn note_scanned(active: &mut Active, head: &BatchHead, batch_at: u64) {
+    if batch_at == FIRST_AT {
+        active.first_timestamp = head.facts.max_timestamp;
+    }
+    active.max_timestamp = active.max_timestamp.max(head.facts.max_timestamp);
+    active.roll_checked = head.end_offset();
+}

@@ -1,0 +1,134 @@
+//! Truncation: the log ends earlier, at a batch border; everything that knew more forgets it.
+
+use highwater_runtime::{DiskErrorKind, File, Runtime};
+use highwater_types::Offset;
+
+use super::open::Files;
+use super::recover::Recovery;
+use super::{Active, Log, SyncPoint};
+use crate::error::{AppendError, LogError};
+use crate::report::RecoveryReport;
+use crate::scan::Hops;
+use crate::segment::{FIRST_AT, Naming};
+
+impl<R: Runtime> Log<R> {
+    /// Ends the log at the last batch border at or before `end`; answers the new log end. Before
+    /// the log start, the log goes on empty at `end`. Epochs that start there are forgotten even
+    /// when no record is (rule 30). Durable with the next sync job.
+    ///
+    /// The caller has dropped every [`crate::ReadSlice`] that reaches past `end`.
+    ///
+    /// # Errors
+    /// `Full`: nothing changed. Others: the log is offline, reopen it.
+    pub fn truncate_to(&mut self, end: Offset, now_ms: i64) -> Result<Offset, LogError> {
+        self.online().map_err(|error| match error {
+            AppendError::Failed(error) => LogError::Failed(error),
+            _ => unreachable!("a log is online or failed"),
+        })?;
+        if self.epochs.truncate_end(end) {
+            self.meta_dirty = true;
+        }
+        if end >= self.end() {
+            return Ok(self.end());
+        }
+        let truncated = if end < self.start {
+            self.truncations += 1;
+            self.restart_at(end, now_ms)
+        } else {
+            self.cut_at(end, now_ms)
+        };
+        if let Err(LogError::Disk(error)) = &truncated
+            && error.kind != DiskErrorKind::Full
+        {
+            self.fail(error.clone());
+        }
+        truncated?;
+        self.forget_past(now_ms)?;
+        self.check();
+        Ok(self.end())
+    }
+
+    fn cut_at(&mut self, end: Offset, now_ms: i64) -> Result<(), LogError> {
+        let at = self.segment_at(end);
+        let segment = &self.segments[at];
+        let (cut, position) = match self.seek(segment, end) {
+            Ok(found) => (found.head.base_offset(), found.at),
+            // What is not there cannot be cut: the segment ends where its batches end.
+            Err(_) => (end, segment.len),
+        };
+        let is_active = at + 1 == self.segments.len();
+        if !is_active {
+            // A sealed file takes no records any more: the next ones go to a fresh segment, whose
+            // higher number says that it replaces the others.
+            let no = self.next_segment;
+            self.add_segment(no, cut, now_ms)?;
+            let last = self.segments.pop().expect("a segment was added");
+            for old in self.segments.split_off(at + 1) {
+                self.remove_segment_file(old.no, old.naming)?;
+            }
+            self.segments.push(last);
+        }
+        let kept = &mut self.segments[at];
+        (kept.len, kept.end) = (position, cut);
+        let cache = kept.cache_mut();
+        cache.max_timestamp = None;
+        if let Some(index) = &mut cache.index {
+            index.truncate(position);
+        }
+        let no = kept.no;
+        let file = self.segments[at].file(&self.disk, &self.folder)?;
+        file.truncate(position)?;
+        if self.kv.is_some() {
+            self.kv_pending.push(self.kv_index.forget(no, position));
+        }
+        self.truncations += 1;
+        self.files_cut.push(no);
+        let measured = self.measure(at, now_ms)?;
+        if is_active {
+            self.active = measured;
+        }
+        if self.synced.offset > cut || (self.synced.segment == no && self.synced.position > position)
+        {
+            self.synced = SyncPoint {
+                segment: no,
+                position,
+                offset: cut,
+                max_timestamp: measured.max_timestamp,
+                first_timestamp: measured.first_timestamp,
+                ..self.point_at_end()
+            };
+        }
+        Ok(())
+    }
+
+    /// Looks again at a segment's timestamps.
+    fn measure(&self, at: usize, now_ms: i64) -> Result<Active, LogError> {
+        let segment = &self.segments[at];
+        let mut active = Active::empty(segment.start);
+        let file = segment.file(&self.disk, &self.folder)?;
+        let mut hops = Hops::new(&file, FIRST_AT, segment.len);
+        while let Ok(Some((at, head))) = hops.next() {
+            super::recover::note_scanned(&mut active, &head, at);
+            active.first_append_ms = Some(segment.created_ms.min(now_ms));
+        }
+        active.kv_due = segment.len;
+        Ok(active)
+    }
+
+    /// Rebuilds producer state up to the new end (rule 79).
+    fn forget_past(&mut self, now_ms: i64) -> Result<(), LogError> {
+        self.drop_snapshots_past(self.end());
+        for (offset, _) in std::mem::take(&mut self.snapshots.pending) {
+            // Not durable yet, but as good as the others for what follows.
+            self.snapshots.durable.push(offset);
+        }
+        let files = Files { snapshots: self.snapshots.durable.clone(), ..Files::default() };
+        self.snapshots.durable.clear();
+        let mut recovery = Recovery::new(None, now_ms, RecoveryReport::default());
+        self.active.last_print = 0;
+        self.load_producers(&files, &mut recovery)?;
+        self.replay(&mut recovery)?;
+        assert_ne!(self.last().naming, Naming::Rescue, "a rescue copy is truncated by recovery only");
+        Ok(())
+    }
+}
