@@ -1,9 +1,7 @@
-//! Small pieces for async code that every executor runs: a limit on waiting, and one-shot answers, a gate.
+//! Small pieces for async code that every executor runs: a limit on waiting, and one-shot answers.
 
-use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -43,55 +41,5 @@ pub async fn within<R: Runtime, F: Future>(
     match first(future, runtime.sleep(limit)).await {
         Either::First(value) => Some(value),
         Either::Second(()) => None,
-    }
-}
-
-/// Lets one task at a time through, in the order of asking; for steps that await in the middle.
-#[derive(Clone, Debug, Default)]
-pub struct Gate {
-    state: Arc<Mutex<GateState>>,
-}
-
-#[derive(Debug, Default)]
-struct GateState {
-    taken: bool,
-    waiting: VecDeque<oneshot::Sender<Pass>>,
-}
-
-/// The right to be inside a [`Gate`]; dropping it lets the next one in.
-#[derive(Debug)]
-pub struct Pass {
-    state: Arc<Mutex<GateState>>,
-}
-
-impl Gate {
-    /// Waits until nobody else is inside.
-    pub async fn enter(&self) -> Pass {
-        let waiting = {
-            let mut state = self.state.lock().expect("no panic holds this lock");
-            if !state.taken {
-                state.taken = true;
-                return Pass { state: Arc::clone(&self.state) };
-            }
-            let (sender, receiver) = oneshot::channel();
-            state.waiting.push_back(sender);
-            receiver
-        };
-        waiting.await.expect("a gate hands every waiting task its pass")
-    }
-}
-
-impl Drop for Pass {
-    fn drop(&mut self) {
-        let next = {
-            let mut state = self.state.lock().expect("no panic holds this lock");
-            let next = state.waiting.pop_front();
-            state.taken = next.is_some();
-            next
-        };
-        if let Some(next) = next {
-            // Whoever gave up waiting drops the pass unseen, which lets the next one in.
-            let _ = next.send(Self { state: Arc::clone(&self.state) });
-        }
     }
 }

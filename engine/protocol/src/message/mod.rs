@@ -28,4 +28,4 @@ pub use header::RequestHeader;
 pub use kafka_protocol::messages;
 pub use kafka_protocol::protocol::StrBytes;
 pub use request::{Request, decode_request};
-pub use response::{encode_api_versions_too_new, encode_response};
+pub use response::{Response, encode_api_versions_too_new, encode_response};

@@ -1,0 +1,9 @@
+//! Incremental fetch sessions (KIP-227): what a consumer reads, remembered between its fetches.
+//!
+//! Pure: no clock, no lock. `cache` holds the sessions of a broker, `session` one of them.
+
+mod cache;
+mod session;
+
+pub(crate) use cache::{Begin, SessionCache, SessionError};
+pub(crate) use session::{Asked, Key, Sent};

@@ -1,0 +1,35 @@
+//! Time passes: segments are rolled and expire, also where nobody writes any more.
+
+use std::sync::Arc;
+
+use highwater_runtime::Runtime;
+
+use crate::{Partition, Status};
+
+impl<R: Runtime> Partition<R> {
+    /// Rolls by time and deletes what retention lets go. Called by the broker's one sweeper.
+    pub fn sweep(self: &Arc<Self>, now_ms: i64) {
+        let mut state = self.lock();
+        if state.status != Status::Online {
+            return;
+        }
+        if state.log.due(now_ms).is_none_or(|due_ms| due_ms > now_ms) {
+            return;
+        }
+        let limit = state.offsets.high_watermark;
+        // A full disk keeps the segment open; retention then frees space first.
+        let _ = state.log.roll_if_idle(now_ms);
+        state.log.retain(limit, now_ms);
+        state.log.release_idle();
+        let start = state.log.start();
+        if start > state.offsets.start {
+            self.runtime.mark("retention.deleted");
+            state.offsets.trimmed(start);
+            state.tail.trim(start);
+        }
+        match state.log.failure().cloned() {
+            Some(failure) => self.disk_failed(&mut state, failure),
+            None => self.start_sync(&mut state),
+        }
+    }
+}
