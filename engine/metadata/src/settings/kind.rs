@@ -28,7 +28,7 @@ pub enum Kind {
         /// Kafka's other words, and why each is refused.
         refused: &'static [(&'static str, &'static str)],
     },
-    /// `delete`; internal topics alone may say `compact`.
+    /// `delete` or nothing; internal topics alone may say `compact`.
     CleanupPolicy,
     /// Addresses to listen on or to tell clients, such as `PLAINTEXT://127.0.0.1:9092`.
     Listeners,
@@ -59,8 +59,8 @@ impl Kind {
             Self::Bool => ValueType::Boolean,
             Self::Int { .. } => ValueType::Int,
             Self::Long { .. } => ValueType::Long,
-            Self::CleanupPolicy => ValueType::List,
-            Self::Choice { .. } | Self::Listeners | Self::Text => ValueType::String,
+            Self::CleanupPolicy | Self::Listeners => ValueType::List,
+            Self::Choice { .. } | Self::Text => ValueType::String,
         }
     }
 
@@ -124,7 +124,7 @@ impl Kind {
                 .map(|word| format!("`{word}`"))
                 .collect::<Vec<_>>()
                 .join(", "),
-            Self::CleanupPolicy => "`delete`".to_owned(),
+            Self::CleanupPolicy => "`delete`, or nothing".to_owned(),
             Self::Listeners => {
                 "`PLAINTEXT://HOST:PORT`, `HOST:PORT`, with commas between".to_owned()
             }
@@ -147,9 +147,6 @@ fn check_cleanup_policy(value: &str) -> Result<String, BadValue> {
         .map(str::trim)
         .filter(|word| !word.is_empty())
         .collect();
-    if words.is_empty() {
-        return Err(BadValue::Empty);
-    }
     if words
         .iter()
         .any(|word| *word != "delete" && *word != "compact")

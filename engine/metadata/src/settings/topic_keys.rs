@@ -44,7 +44,7 @@ pub static TOPIC_KEYS: &[Key] = &[
         "cleanup.policy",
         Kind::CleanupPolicy,
         Some("delete"),
-        "What happens to old records: `delete` removes whole segments by `retention.ms` and `retention.bytes`. `compact` is refused; internal topics alone have it, and nothing in them expires.",
+        "What happens to old records: `delete` removes whole segments by `retention.ms` and `retention.bytes`; with nothing here all records stay. `compact` is refused; internal topics alone have it, and nothing in them expires.",
     )
     .synonyms(&[same("log.cleanup.policy")]),
     key(

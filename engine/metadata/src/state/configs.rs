@@ -195,7 +195,12 @@ fn each_once(
                 key: op.key.chars().take(100).collect(),
             });
         }
-        let key = find(&op.key)?;
+        let key = match find(&op.key) {
+            Ok(key) => key,
+            // Nothing can be set there: taking it back is no change, as in Kafka.
+            Err(_) if op.kind == ConfigOpKind::Delete => continue,
+            Err(error) => return Err(error),
+        };
         if !seen.insert(key.name) {
             return Err(AlterConfigError::Twice {
                 key: key.name.to_owned(),

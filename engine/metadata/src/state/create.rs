@@ -150,6 +150,11 @@ impl MetadataState {
     /// [`CreateTopicError`] for a name that is not allowed, taken, or too like a taken one.
     pub fn check_new_name(&self, name: &str) -> Result<(), CreateTopicError> {
         check_topic_name(name)?;
+        if name == "__cluster_metadata" {
+            return Err(CreateTopicError::Reserved {
+                name: name.to_owned(),
+            });
+        }
         if self.topic(name).is_some() {
             return Err(CreateTopicError::Exists {
                 name: name.to_owned(),
@@ -167,7 +172,12 @@ impl MetadataState {
     /// # Errors
     /// [`DeleteTopicError::Unknown`] when there is no topic of that id.
     pub fn delete_topic(&self, id: TopicId) -> Result<MetadataRecord, DeleteTopicError> {
-        self.topic_by_id(id).ok_or(UnknownTopic)?;
+        let topic = self.topic_by_id(id).ok_or(UnknownTopic)?;
+        if topic.internal {
+            return Err(DeleteTopicError::Internal {
+                name: topic.name.to_string(),
+            });
+        }
         Ok(MetadataRecord::TopicDeleted { id })
     }
 

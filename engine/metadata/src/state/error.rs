@@ -55,6 +55,12 @@ pub enum CreateTopicError {
         /// The topic that has it.
         existing: String,
     },
+    /// A name that Kafka keeps for itself.
+    #[error("Creation of internal topic {name} is prohibited.")]
+    Reserved {
+        /// The name.
+        name: String,
+    },
     /// Fewer than one partition.
     #[error("Number of partitions must be larger than 0, or -1 to use the default value.")]
     PartitionCount,
@@ -132,7 +138,9 @@ pub enum AssignmentError {
         expected: usize,
     },
     /// As many assignments as new partitions are needed.
-    #[error("{assigned} assignment(s) were specified for {added} new partition(s)")]
+    #[error(
+        "Attempted to add {added} additional partition(s), but {assigned} assignment(s) were specified."
+    )]
     Count {
         /// How many there are.
         assigned: usize,
@@ -155,6 +163,12 @@ pub enum DeleteTopicError {
     /// The operator forbids it.
     #[error("Topic deletion is disabled.")]
     Disabled,
+    /// The broker keeps its own records in it.
+    #[error("Topic {name} holds the broker's own records and cannot be deleted.")]
+    Internal {
+        /// The topic.
+        name: String,
+    },
 }
 
 /// Why a topic gets no more partitions.
@@ -163,6 +177,12 @@ pub enum CreatePartitionsError {
     /// It does not exist.
     #[error(transparent)]
     Unknown(#[from] UnknownTopic),
+    /// The broker finds its own records in it by the number of partitions.
+    #[error("Topic {name} holds the broker's own records; its number of partitions is fixed.")]
+    Internal {
+        /// The topic.
+        name: String,
+    },
     /// The number is what it has already.
     #[error("Topic already has {count} partition(s).")]
     Same {

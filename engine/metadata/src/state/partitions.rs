@@ -22,6 +22,11 @@ impl MetadataState {
         rules: &Rules<'_>,
     ) -> Result<MetadataRecord, CreatePartitionsError> {
         let topic = self.topic(name).ok_or(UnknownTopic)?;
+        if topic.internal {
+            return Err(CreatePartitionsError::Internal {
+                name: name.to_owned(),
+            });
+        }
         let first = u32::try_from(topic.partitions.len()).expect("the limits keep it small");
         let wanted = u32::try_from(count).unwrap_or(0);
         if wanted == first {
