@@ -44,9 +44,12 @@ impl WireCode for CreateTopicError {
             }
             Self::ClusterFull { .. } => ResponseError::PolicyViolation,
             Self::ReplicationFactor { .. } => ResponseError::InvalidReplicationFactor,
-            Self::CountAndAssignment { .. } => ResponseError::InvalidRequest,
+            Self::CountAndAssignment { .. } | Self::Reserved { .. } => {
+                ResponseError::InvalidRequest
+            }
             Self::Assignment(error) => error.wire(),
-            Self::Config(error) => topic_config(error),
+            // Beside a new topic every refused setting is 40, also one without a value.
+            Self::Config(_) => ResponseError::InvalidConfig,
         }
     }
 }
@@ -75,6 +78,7 @@ impl WireCode for DeleteTopicError {
         match self {
             Self::Unknown(error) => error.wire(),
             Self::Disabled => ResponseError::TopicDeletionDisabled,
+            Self::Internal { .. } => ResponseError::InvalidRequest,
         }
     }
 }
@@ -87,6 +91,7 @@ impl WireCode for CreatePartitionsError {
                 ResponseError::InvalidPartitions
             }
             Self::ClusterFull { .. } => ResponseError::PolicyViolation,
+            Self::Internal { .. } => ResponseError::InvalidRequest,
             Self::ReplicationFactor { .. } => ResponseError::InvalidReplicationFactor,
             Self::Assignment(error) => error.wire(),
         }

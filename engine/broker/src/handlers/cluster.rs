@@ -67,5 +67,5 @@ pub(crate) async fn list_reassignments<R: Runtime>(
     _context: &Context<'_>,
     _request: ListPartitionReassignmentsRequest,
 ) -> ListPartitionReassignmentsResponse {
-    ListPartitionReassignmentsResponse::default()
+    ListPartitionReassignmentsResponse::default().with_error_message(None)
 }

@@ -205,8 +205,8 @@ pub(crate) async fn alter<R: Runtime>(
 
 type Answered = (i8, StrBytes, Result<(), Explained>);
 
-/// Carries out each change that stands once, then makes them act; a resource that stands twice
-/// is refused and answered once (section 4, item 45).
+/// Carries out each change, then makes them act; a resource that stands twice is refused each
+/// time (section 4, item 45).
 async fn alter_all<R: Runtime>(
     broker: &Arc<Broker<R>>,
     changes: Vec<Change>,
@@ -216,20 +216,18 @@ async fn alter_all<R: Runtime>(
     for change in &changes {
         *times.entry((change.kind, change.name.clone())).or_default() += 1;
     }
-    let mut answers = Vec::with_capacity(times.len());
-    for ((kind, name), _) in times.iter().filter(|(_, count)| **count > 1) {
-        let message = "Each resource must appear at most once.".to_owned();
-        answers.push((*kind, name.clone(), Err((ResponseError::InvalidRequest, message))));
-    }
+    let mut answers = Vec::with_capacity(changes.len());
     for change in changes {
         let key = (change.kind, change.name);
-        if times[&key] == 1 {
-            let answer = match change.what {
-                Ok(what) => alter_one(broker, key.0, &key.1, &what, validate_only).await,
-                Err(refused) => Err(refused),
-            };
-            answers.push((key.0, key.1, answer));
-        }
+        let answer = match change.what {
+            _ if times[&key] > 1 => {
+                let message = "Each resource must appear at most once.".to_owned();
+                Err((ResponseError::InvalidRequest, message))
+            }
+            Ok(what) => alter_one(broker, key.0, &key.1, &what, validate_only).await,
+            Err(refused) => Err(refused),
+        };
+        answers.push((key.0, key.1, answer));
     }
     broker.act_on_changes().await;
     answers
@@ -246,6 +244,10 @@ async fn alter_one<R: Runtime>(
         What::Ops(ops) => ConfigsChange::Ops(ops),
         What::Replace(configs) => ConfigsChange::Replace(configs),
     };
+    if kind == TOPIC && name.is_empty() {
+        let message = "Default topic resources are not allowed.".to_owned();
+        return Err((ResponseError::InvalidRequest, message));
+    }
     let metadata = broker.metadata();
     let (done, wire): (_, fn(&AlterConfigError) -> ResponseError) =
         match Resource::of(broker, kind, name)? {

@@ -116,7 +116,8 @@ impl Wanted {
                     Ok(topic) => view.topic(topic),
                     Err(error) => MetadataResponseTopic::default()
                         .with_error_code(error.code())
-                        .with_name(Some(TopicName(name.clone()))),
+                        .with_name(Some(TopicName(name.clone())))
+                        .with_topic_authorized_operations(view.topic_operations()),
                 })
                 .collect(),
             Self::Ids(ids) => ids
@@ -126,7 +127,8 @@ impl Wanted {
                     None => MetadataResponseTopic::default()
                         .with_error_code(ResponseError::UnknownTopicId.code())
                         .with_name(None)
-                        .with_topic_id(id.uuid()),
+                        .with_topic_id(id.uuid())
+                        .with_topic_authorized_operations(view.topic_operations()),
                 })
                 .collect(),
         }

@@ -75,16 +75,18 @@ fn new_topic(asked: &CreatableTopic) -> NewTopic {
         partition: one.partition_index,
         brokers: one.broker_ids.iter().map(|id| id.0).collect(),
     });
-    let configs = asked
+    // A setting that stands twice has its last value, as in Kafka.
+    let configs: BTreeMap<String, Option<String>> = asked
         .configs
         .iter()
-        .map(|config| (config.name.to_string(), config.value.as_ref().map(ToString::to_string)));
+        .map(|config| (config.name.to_string(), config.value.as_ref().map(ToString::to_string)))
+        .collect();
     NewTopic {
         name: asked.name.to_string(),
         partitions: asked.num_partitions,
         replication: asked.replication_factor,
         assignments: assignments.collect(),
-        configs: configs.collect(),
+        configs: configs.into_iter().collect(),
     }
 }
 
@@ -119,6 +121,7 @@ fn created<R: Runtime>(
     let replicas = topic.partitions.first().map_or(0, |partition| partition.replicas.len());
     let partitions = i32::try_from(topic.partitions.len()).expect("a topic has few partitions");
     result
+        .with_error_message(None)
         .with_topic_id(topic.id.uuid())
         .with_num_partitions(partitions)
         .with_replication_factor(i16::try_from(replicas).expect("a partition has few replicas"))
@@ -137,71 +140,78 @@ pub(crate) async fn delete<R: Runtime>(
         let named = |name| DeleteTopicState::default().with_name(Some(name));
         request.topic_names.into_iter().map(named).collect()
     };
-    let mut targets: BTreeMap<TopicId, Target> = BTreeMap::new();
+    let mut targets: BTreeMap<Target, Times> = BTreeMap::new();
     let mut results = Vec::with_capacity(asked.len());
     for topic in &asked {
-        match resolve(broker, topic) {
+        match Target::of(broker, topic) {
             Ok(target) => {
-                let times = &mut targets.entry(target.id).or_insert(target).times;
-                *times += 1;
+                let times = targets.entry(target).and_modify(|times| *times = Times::Twice);
+                times.or_insert(Times::Once);
             }
-            Err(failed) if results.contains(&failed) => {}
             Err(failed) => results.push(failed),
         }
     }
-    for (id, target) in targets {
-        let answer = match target.times {
-            1 => delete_one(broker, context, id).await,
-            _ => Err((ResponseError::InvalidRequest, "Duplicate topic id or name.".to_owned())),
+    for (target, times) in targets {
+        let answer = match (times, target.id) {
+            (Times::Twice, _) => Err(twice()),
+            (Times::Once, Some(id)) => delete_one(broker, context, id).await,
+            (Times::Once, None) => {
+                let error = match target.asked_id {
+                    TopicId::NONE => ResponseError::UnknownTopicOrPartition,
+                    _ => ResponseError::UnknownTopicId,
+                };
+                Err((error, error.to_string()))
+            }
         };
+        let shown = target.id.unwrap_or(target.asked_id);
         let result = DeletableTopicResult::default()
-            .with_name(Some(TopicName(text(&target.name))))
-            .with_topic_id(id.uuid());
+            .with_name(target.name.map(TopicName))
+            .with_topic_id(shown.uuid());
         results.push(explained(result, answer));
     }
     broker.act_on_changes().await;
     DeleteTopicsResponse::default().with_responses(results)
 }
 
-/// A topic to delete, and how often the request says so.
+/// A topic to delete, found or not.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Target {
-    id: TopicId,
-    name: Arc<str>,
-    times: u32,
+    id: Option<TopicId>,
+    name: Option<StrBytes>,
+    /// What was asked, when it is not found by id.
+    asked_id: TopicId,
 }
 
-/// Finds the topic that is meant, or the whole answer when there is none.
-fn resolve<R: Runtime>(
-    broker: &Broker<R>,
-    asked: &DeleteTopicState,
-) -> Result<Target, DeletableTopicResult> {
-    let state = broker.metadata().state();
-    let id = TopicId::from_uuid(asked.topic_id);
-    let refused = |error: ResponseError, message: &str| {
-        let result = DeletableTopicResult::default()
-            .with_name(asked.name.clone())
-            .with_topic_id(asked.topic_id);
-        Err(explained(result, Err((error, message.to_owned()))))
-    };
-    let found = match (&asked.name, id) {
-        (None, TopicId::NONE) => {
-            let message = "Neither topic name nor id were specified.";
-            return refused(ResponseError::InvalidRequest, message);
-        }
-        (Some(name), TopicId::NONE) => state.topic(name),
-        (None, id) => state.topic_by_id(id),
-        (Some(_), _) => {
-            let message = "You may not specify both topic name and topic id.";
-            return refused(ResponseError::InvalidRequest, message);
-        }
-    };
-    match found {
-        Some(topic) => Ok(Target { id: topic.id, name: Arc::clone(&topic.name), times: 0 }),
-        None if id == TopicId::NONE => refused(
-            ResponseError::UnknownTopicOrPartition,
-            "This server does not host this topic-partition.",
-        ),
-        None => refused(ResponseError::UnknownTopicId, "This server does not host this topic ID."),
+impl Target {
+    /// Finds the topic that is meant; the whole answer when the request says too much or nothing.
+    fn of<R: Runtime>(
+        broker: &Broker<R>,
+        asked: &DeleteTopicState,
+    ) -> Result<Self, DeletableTopicResult> {
+        let state = broker.metadata().state();
+        let asked_id = TopicId::from_uuid(asked.topic_id);
+        let found = match (&asked.name, asked_id) {
+            (Some(name), TopicId::NONE) => state.topic(name),
+            (None, id) if id != TopicId::NONE => state.topic_by_id(id),
+            (name, _) => {
+                let message = match name {
+                    Some(_) => "You may not specify both topic name and topic id.",
+                    None => "Neither topic name nor id were specified.",
+                };
+                let result = DeletableTopicResult::default()
+                    .with_name(name.clone())
+                    .with_topic_id(asked.topic_id);
+                let error = ResponseError::InvalidRequest;
+                return Err(explained(result, Err((error, message.to_owned()))));
+            }
+        };
+        Ok(match found {
+            Some(topic) => {
+                let name = Some(text(&topic.name));
+                Self { id: Some(topic.id), name, asked_id: TopicId::NONE }
+            }
+            None => Self { id: None, name: asked.name.clone().map(|name| name.0), asked_id },
+        })
     }
 }
 
