@@ -6,7 +6,7 @@ import sys
 import time
 import traceback
 
-from cases import admin, console, external, groups, kcat, records  # noqa: F401 - importing registers the cases
+from cases import admin, console, external, groups, hostile, kcat, records  # noqa: F401 - importing registers the cases
 from cases.model import CASES
 
 
