@@ -16,6 +16,7 @@ use highwater_types::TopicId;
 use crate::catalog::Catalog;
 use crate::connection;
 use crate::error_code::ResponseError;
+use crate::groups::Groups;
 use crate::scratch::ScratchPool;
 use crate::session::SessionCache;
 use crate::BrokerConfig;
@@ -33,6 +34,7 @@ pub struct Broker<R: Runtime> {
     pub(crate) settings: Mutex<Arc<BrokerSettings>>,
     pub(crate) catalog: Mutex<Arc<Catalog<R>>>,
     pub(crate) sessions: Mutex<SessionCache>,
+    pub(crate) groups: Groups<R>,
     pub(crate) advertised: Mutex<(String, u16)>,
     pub(crate) scratch: ScratchPool,
     pub(crate) connections: AtomicUsize,

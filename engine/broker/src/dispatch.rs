@@ -85,11 +85,33 @@ async fn answer<R: Runtime>(
         }
         Request::AlterConfigs(body) => answer_by!(broker, context, h::configs::alter, body),
         Request::DescribeCluster(body) => answer_by!(broker, context, h::cluster::describe, body),
+        Request::DescribeLogDirs(body) => {
+            answer_by!(broker, context, h::cluster::describe_log_dirs, body)
+        }
         Request::ListPartitionReassignments(body) => {
             answer_by!(broker, context, h::cluster::list_reassignments, body)
         }
         Request::ApiVersions(body) => answer_by!(broker, context, h::versions::handle, body),
-        _ => Reply::Close,
+        Request::InitProducerId(body) => answer_by!(broker, context, h::producers::init, body),
+        Request::FindCoordinator(body) => answer_by!(broker, context, h::groups::find, body),
+        Request::JoinGroup(body) => answer_by!(broker, context, h::groups::members::join, body),
+        Request::SyncGroup(body) => answer_by!(broker, context, h::groups::members::sync, body),
+        Request::Heartbeat(body) => {
+            answer_by!(broker, context, h::groups::members::heartbeat, body)
+        }
+        Request::LeaveGroup(body) => answer_by!(broker, context, h::groups::members::leave, body),
+        Request::OffsetCommit(body) => {
+            answer_by!(broker, context, h::groups::offsets::commit, body)
+        }
+        Request::OffsetFetch(body) => answer_by!(broker, context, h::groups::fetch::fetch, body),
+        Request::OffsetDelete(body) => {
+            answer_by!(broker, context, h::groups::offsets::delete, body)
+        }
+        Request::ListGroups(body) => answer_by!(broker, context, h::groups::admin::list, body),
+        Request::DescribeGroups(body) => {
+            answer_by!(broker, context, h::groups::admin::describe, body)
+        }
+        Request::DeleteGroups(body) => answer_by!(broker, context, h::groups::admin::delete, body),
     }
 }
 

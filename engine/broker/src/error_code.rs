@@ -3,6 +3,7 @@
 //! Every match is exhaustive on purpose: a new variant does not compile until it has a code.
 
 mod admin;
+mod groups;
 
 use highwater_log::{AppendError, ProducerRefusal, ReadError};
 use highwater_partition::{AckError, OffsetError, ProduceError};

@@ -13,6 +13,7 @@ mod connection;
 mod context;
 mod dispatch;
 mod error_code;
+mod groups;
 mod handlers;
 mod scratch;
 mod session;

@@ -12,6 +12,7 @@ use highwater_runtime::{DiskError, DiskErrorKind, KvError, Runtime};
 use highwater_types::{BrokerId, TopicPartition};
 
 use crate::catalog::{Catalog, TopicEntry};
+use crate::groups::Groups;
 use crate::scratch::ScratchPool;
 use crate::session::SessionCache;
 use crate::{Broker, BrokerConfig};
@@ -93,6 +94,7 @@ impl<R: Runtime> Broker<R> {
             settings: Mutex::new(Arc::new(settings)),
             catalog: Mutex::new(Arc::new(Catalog::default())),
             sessions: Mutex::new(SessionCache::new(slots)),
+            groups: Groups::default(),
             advertised: Mutex::new(config.advertised.clone()),
             scratch: ScratchPool::default(),
             connections: AtomicUsize::new(0),
@@ -103,6 +105,7 @@ impl<R: Runtime> Broker<R> {
         });
         broker.look_at_disk();
         broker.open_topics(&mut report).await;
+        broker.groups.open(&broker);
         if let Err(error) = broker.data_dir.remove_deleted() {
             broker.runtime.log(format_args!("files of deleted topics stay: {error}"));
         }

@@ -18,6 +18,7 @@ impl<R: Runtime> Broker<R> {
     /// The marker was not written: nothing acknowledged is lost, but the next start recovers.
     pub async fn stop(self: &Arc<Self>) -> Result<(), DiskError> {
         self.stopping.store(true, Ordering::Release);
+        self.groups.close();
         let _turn = self.metadata.changes().await;
         let catalog = self.catalog();
         catalog.partitions().for_each(Partition::flush);

@@ -96,6 +96,7 @@ impl<R: Runtime> Broker<R> {
         let mut taken = None;
         self.change_catalog(|catalog| taken = catalog.take(id));
         let Some(entry) = taken else { return };
+        self.groups.topic_deleted(id);
         for (index, partition) in entry.partitions.iter().enumerate() {
             if let Some(partition) = partition {
                 partition.delete();

@@ -255,7 +255,7 @@ impl Coordinator {
         }
     }
 
-    /// The newest append was not written: whoever waits for it is told so.
+    /// An append was not written: whoever waits for it is told so.
     fn refused(&mut self, now: Now, id: AppendId, effects: &mut Vec<Effect>) {
         let Some(Pending { change, .. }) = self.log.refused(id) else {
             return;

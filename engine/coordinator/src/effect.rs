@@ -12,8 +12,8 @@ pub enum Effect {
     /// Sends the answer to the request of this token.
     Answer(Token, Answer),
     /// Appends the records behind all that were appended before, at once. Then
-    /// [`crate::Event::Durable`] when they are, or [`crate::Event::Refused`] before any other
-    /// event when nothing was written.
+    /// [`crate::Event::Durable`] when they are, or [`crate::Event::Refused`] before any event of
+    /// another kind when they were not written.
     Append(AppendId, Vec<Record>),
     /// Everything in the log before the first record of this append may go.
     Trim(AppendId),

@@ -34,7 +34,7 @@ pub enum Event {
     TopicsDeleted(Vec<TopicId>),
     /// Every append up to this one is durable.
     Durable(AppendId),
-    /// The last append was not written at all, for example because the disk is full.
+    /// An append was not written at all, for example because the disk is full.
     Refused(AppendId),
     /// The partition's log has grown: write the whole state again, so that the rest can go.
     Rewrite,

@@ -96,14 +96,10 @@ impl PendingLog {
         self.queue.pop_front_if(|pending| pending.id <= up_to)
     }
 
-    /// Takes off the newest append, which must be `id`; `None` when it is not on its way.
+    /// Takes out the append `id`; `None` when it is not on its way.
     pub(crate) fn refused(&mut self, id: AppendId) -> Option<Pending> {
-        let last = self.queue.back()?.id;
-        assert!(
-            last <= id,
-            "append {id:?} was refused after {last:?} was written"
-        );
-        self.queue.pop_back_if(|pending| pending.id == id)
+        let at = self.queue.iter().rposition(|pending| pending.id == id)?;
+        self.queue.remove(at)
     }
 
     /// Takes off all of them.
