@@ -109,7 +109,9 @@ fn created_topics_serve_at_once_in_every_version_and_survive_a_power_loss() {
             assert_eq!(all.brokers[0].port, 9092);
             assert_eq!(all.topics[0].partitions[0].leader_id, BrokerId(1));
         }
-        assert_eq!(client.read("v2", 0).await, [(0, "a".to_owned())]);
+        // Recovered records are readable when they are synced again: the fetch waits for that.
+        client.send_fetch("v2", 0, 10_000).await;
+        assert_eq!(support::values(&client.fetched().await), [(0, "a".to_owned())]);
     });
 }
 
