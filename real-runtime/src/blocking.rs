@@ -59,9 +59,19 @@ impl Blocking {
     /// A pool without threads yet.
     #[must_use]
     pub fn new() -> Self {
-        let state = State { queue: VecDeque::new(), threads: 0, idle: 0, closed: false };
-        let shared = Arc::new(Shared { state: Mutex::new(state), work: Condvar::new() });
-        Self { owner: Arc::new(Owner { shared }) }
+        let state = State {
+            queue: VecDeque::new(),
+            threads: 0,
+            idle: 0,
+            closed: false,
+        };
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            work: Condvar::new(),
+        });
+        Self {
+            owner: Arc::new(Owner { shared }),
+        }
     }
 
     /// Queues `job` at once, in call order; the future answers its result. Dropping the future
@@ -92,7 +102,10 @@ impl Blocking {
                 .spawn(move || shared.work());
             if let Err(error) = started {
                 state.threads -= 1;
-                assert!(state.threads > 0, "cannot start the first disk thread: {error}");
+                assert!(
+                    state.threads > 0,
+                    "cannot start the first disk thread: {error}"
+                );
             }
         }
         drop(state);
@@ -125,7 +138,10 @@ impl Shared {
                 return;
             } else {
                 state.idle += 1;
-                state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self
+                    .work
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
                 state.idle -= 1;
             }
         }

@@ -42,11 +42,22 @@ pub fn open(disk: &RealDisk, folder: &str) -> Result<RealKv, KvError> {
     // SAFETY: the settings and the path live through the call; RocksDB copies both.
     let raw = unsafe { ffi::rocksdb_open(settings.raw.as_ptr(), path.as_ptr(), &mut error) };
     // The folder stays locked while its store is open: the store keeps the disk.
-    let keep = Keep { folder: folder.to_owned(), disk: disk.clone() };
+    let keep = Keep {
+        folder: folder.to_owned(),
+        disk: disk.clone(),
+    };
     taken(error).map_err(|why| keep.open_error(why))?;
     let raw = NonNull::new(raw).expect("an open without an error gives a store");
-    let db = Db { raw, options: Options::new(), settings, keep };
-    Ok(RealKv { db: Arc::new(db), pool: disk.pool().clone() })
+    let db = Db {
+        raw,
+        options: Options::new(),
+        settings,
+        keep,
+    };
+    Ok(RealKv {
+        db: Arc::new(db),
+        pool: disk.pool().clone(),
+    })
 }
 
 /// Removes the store in `folder` of `disk`, if there is one.
@@ -105,11 +116,18 @@ impl Keep {
     }
 
     fn error(&self, op: &'static str, why: String) -> KvError {
-        if why.starts_with("Corruption") { self.corrupt(why) } else { self.disk_error(op, why) }
+        if why.starts_with("Corruption") {
+            self.corrupt(why)
+        } else {
+            self.disk_error(op, why)
+        }
     }
 
     fn corrupt(&self, why: String) -> KvError {
-        KvError::Corrupt { folder: self.folder.clone(), why }
+        KvError::Corrupt {
+            folder: self.folder.clone(),
+            why,
+        }
     }
 
     fn disk_error(&self, op: &'static str, why: String) -> KvError {
@@ -120,7 +138,11 @@ impl Keep {
         } else {
             DiskErrorKind::Failed(why)
         };
-        KvError::Disk(DiskError { op, path: self.folder.clone(), kind })
+        KvError::Disk(DiskError {
+            op,
+            path: self.folder.clone(),
+            kind,
+        })
     }
 }
 
@@ -141,7 +163,14 @@ impl Kv for RealKv {
         // SAFETY: the key lives through the call; the answer is ours to free.
         let value = unsafe {
             let (db, options) = (self.db.raw.as_ptr(), self.db.options.read.as_ptr());
-            ffi::rocksdb_get(db, options, key.as_ptr().cast(), key.len(), &mut len, &mut error)
+            ffi::rocksdb_get(
+                db,
+                options,
+                key.as_ptr().cast(),
+                key.len(),
+                &mut len,
+                &mut error,
+            )
         };
         taken(error).map_err(|why| self.db.keep.error("get", why))?;
         let Some(value) = NonNull::new(value) else {
@@ -201,7 +230,11 @@ impl Kv for RealKv {
         async move {
             done.await.unwrap_or_else(|lost| {
                 let kind = DiskErrorKind::Failed(lost.to_string());
-                Err(KvError::Disk(DiskError { op: "sync", path: folder, kind }))
+                Err(KvError::Disk(DiskError {
+                    op: "sync",
+                    path: folder,
+                    kind,
+                }))
             })
         }
     }
@@ -214,7 +247,9 @@ fn taken(error: *mut c_char) -> Result<(), String> {
     };
     // SAFETY: RocksDB gave a text that ends in a zero byte; it is freed once, after the copy.
     let why = unsafe {
-        let why = CStr::from_ptr(error.as_ptr()).to_string_lossy().into_owned();
+        let why = CStr::from_ptr(error.as_ptr())
+            .to_string_lossy()
+            .into_owned();
         ffi::rocksdb_free(error.as_ptr().cast());
         why
     };
@@ -379,7 +414,10 @@ impl<'a> Cursor<'a> {
                 let (data, len) = (end.as_ptr().cast(), end.len());
                 ffi::rocksdb_readoptions_set_iterate_upper_bound(options.as_ptr(), data, len);
             }
-            let raw = made(ffi::rocksdb_create_iterator(db.raw.as_ptr(), options.as_ptr()));
+            let raw = made(ffi::rocksdb_create_iterator(
+                db.raw.as_ptr(),
+                options.as_ptr(),
+            ));
             Self { raw, options, db }
         }
     }

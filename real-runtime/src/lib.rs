@@ -4,10 +4,13 @@
 //! the client commands, which speak to any broker through the small client in [`client`].
 
 pub mod blocking;
+pub mod client;
+pub mod command;
 pub mod disk;
 pub mod kv;
 pub mod net;
 pub mod runtime;
+pub mod settings_file;
 pub mod time;
 
 pub use disk::{OpenError, RealDisk, RealFile};

@@ -58,14 +58,25 @@ impl Net for RealNet {
 }
 
 fn bind(addr: SocketAddr) -> io::Result<RealListener> {
-    let socket = if addr.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    let socket = if addr.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
     // A restart must not wait for the old connections' TIME_WAIT.
     socket.set_reuseaddr(true)?;
     socket.bind(addr)?;
     let listener = socket.listen(BACKLOG)?;
     let addr = listener.local_addr()?;
-    let source = Source::Port { listener, others: Vec::new() };
-    Ok(RealListener { addr, load: Load::default(), source })
+    let source = Source::Port {
+        listener,
+        others: Vec::new(),
+    };
+    Ok(RealListener {
+        addr,
+        load: Load::default(),
+        source,
+    })
 }
 
 /// A bound port, or one core's share of it.
@@ -80,7 +91,10 @@ type Load = Arc<AtomicUsize>;
 
 enum Source {
     /// This core accepts, for the others too.
-    Port { listener: TcpListener, others: Vec<Share> },
+    Port {
+        listener: TcpListener,
+        others: Vec<Share>,
+    },
     /// Another core accepts for this one.
     Handed(mpsc::UnboundedReceiver<(StdStream, SocketAddr)>),
 }
@@ -105,8 +119,15 @@ impl RealListener {
         for _ in 1..cores {
             let (sender, receiver) = mpsc::unbounded_channel();
             let load = Load::default();
-            others.push(Share { load: Arc::clone(&load), sender });
-            rest.push(Self { addr: self.addr, load, source: Source::Handed(receiver) });
+            others.push(Share {
+                load: Arc::clone(&load),
+                sender,
+            });
+            rest.push(Self {
+                addr: self.addr,
+                load,
+                source: Source::Handed(receiver),
+            });
         }
         rest.insert(0, self);
         rest
@@ -166,7 +187,9 @@ async fn accept_one(listener: &TcpListener) -> Result<(TcpStream, SocketAddr), N
 fn lighter<'a>(others: &'a mut Vec<Share>, own: &Load) -> Option<&'a Share> {
     // A core that has ended takes no more connections.
     others.retain(|share| !share.sender.is_closed());
-    let least = others.iter().min_by_key(|share| share.load.load(Ordering::Relaxed))?;
+    let least = others
+        .iter()
+        .min_by_key(|share| share.load.load(Ordering::Relaxed))?;
     (least.load.load(Ordering::Relaxed) < own.load(Ordering::Relaxed)).then_some(least)
 }
 
@@ -198,10 +221,21 @@ fn halves(
     stream: TcpStream,
     counted: Option<Arc<Counted>>,
 ) -> Result<(RealReader, RealWriter), NetError> {
-    stream.set_nodelay(true).map_err(|error| net_error(&error))?;
+    stream
+        .set_nodelay(true)
+        .map_err(|error| net_error(&error))?;
     let (reader, writer) = stream.into_split();
-    let reader = RealReader { stream: reader, _counted: counted.clone() };
-    Ok((reader, RealWriter { stream: writer, _counted: counted }))
+    let reader = RealReader {
+        stream: reader,
+        _counted: counted.clone(),
+    };
+    Ok((
+        reader,
+        RealWriter {
+            stream: writer,
+            _counted: counted,
+        },
+    ))
 }
 
 /// The receiving half of a TCP connection.
@@ -212,12 +246,18 @@ pub struct RealReader {
 
 impl Reader for RealReader {
     async fn readable(&mut self) -> Result<(), NetError> {
-        self.stream.readable().await.map_err(|error| net_error(&error))
+        self.stream
+            .readable()
+            .await
+            .map_err(|error| net_error(&error))
     }
 
     async fn read(&mut self, into: &mut BytesMut) -> Result<usize, NetError> {
         assert!(into.capacity() > into.len(), "a read needs room");
-        self.stream.read_buf(into).await.map_err(|error| net_error(&error))
+        self.stream
+            .read_buf(into)
+            .await
+            .map_err(|error| net_error(&error))
     }
 }
 
@@ -242,7 +282,10 @@ impl Writer for RealWriter {
                 Ok(0) => return Err(NetError::Closed),
                 Ok(written) => first += advance(&mut parts[first..], written),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.stream.writable().await.map_err(|error| net_error(&error))?;
+                    self.stream
+                        .writable()
+                        .await
+                        .map_err(|error| net_error(&error))?;
                 }
                 Err(error) => return Err(net_error(&error)),
             }

@@ -46,7 +46,9 @@ impl RealRuntime {
             incarnation,
             streams: Mutex::new(BTreeMap::new()),
         };
-        Ok(Self { shared: Arc::new(shared) })
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
     }
 }
 
@@ -56,7 +58,9 @@ impl RealRuntime {
 /// # Errors
 /// When the system refuses the descriptors that an event loop needs.
 pub fn on_core<T>(main: impl Future<Output = T>) -> io::Result<T> {
-    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let tokio = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let tasks = tokio::task::LocalSet::new();
     Ok(tasks.block_on(&tokio, main))
 }
@@ -107,7 +111,11 @@ impl Runtime for RealRuntime {
     }
 
     fn draw(&self, stream: &'static str) -> u64 {
-        let mut streams = self.shared.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = self
+            .shared
+            .streams
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let stream = streams.entry(stream).or_insert_with(|| {
             ChaCha8Rng::from_seed(os_random().expect("the system gave random bytes at start"))
         });
@@ -128,7 +136,11 @@ impl Runtime for RealRuntime {
 
     fn log(&self, line: fmt::Arguments<'_>) {
         // Standard output belongs to what a command answers.
-        let _ = writeln!(io::stderr(), "{} {line}", crate::time::rfc3339(self.wall_ms()));
+        let _ = writeln!(
+            io::stderr(),
+            "{} {line}",
+            crate::time::rfc3339(self.wall_ms())
+        );
     }
 }
 

@@ -59,7 +59,11 @@ fn date_of(days: i64) -> (i64, i64, i64) {
         (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted = (5 * day_of_year + 2) / 153;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
     let year = era * 400 + year_of_era + i64::from(month <= 2);
     (year, month, day_of_year - (153 * shifted + 2) / 5 + 1)
 }
@@ -70,7 +74,13 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again() {
-        for ms in [0, 951_827_696_789, 1_709_164_800_000, 1_796_069_847_123, 4_102_444_799_999] {
+        for ms in [
+            0,
+            951_827_696_789,
+            1_709_164_800_000,
+            1_796_069_847_123,
+            4_102_444_799_999,
+        ] {
             assert_eq!(parse(&rfc3339(ms)), Some(ms), "{}", rfc3339(ms));
         }
         assert_eq!(rfc3339(1_709_164_800_000), "2024-02-29T00:00:00.000Z");
@@ -81,7 +91,14 @@ mod tests {
     fn shorter_moments_are_read_and_others_refused() {
         assert_eq!(parse("2026-11-30"), parse("2026-11-30T00:00:00.000Z"));
         assert_eq!(parse("2026-11-30T10:00Z"), parse("2026-11-30 10:00:00"));
-        for bad in ["", "2026", "2026-02-30", "2026-11-30T25:00", "2026-11-30T10", "tomorrow"] {
+        for bad in [
+            "",
+            "2026",
+            "2026-02-30",
+            "2026-11-30T25:00",
+            "2026-11-30T10",
+            "tomorrow",
+        ] {
             assert_eq!(parse(bad), None, "{bad:?}");
         }
     }

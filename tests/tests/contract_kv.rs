@@ -15,7 +15,10 @@ fn random_steps_on_the_simulated_store() {
 fn random_steps_on_the_simulated_store_with_power_losses() {
     let lose = |world: Sim, draws: &mut Draws| {
         let unit = draws.of(&[1, 7, 64, 512, 4096]);
-        Sim(world.0.power_loss(Tear { unit, keep_percent: 50 }))
+        Sim(world.0.power_loss(Tear {
+            unit,
+            keep_percent: 50,
+        }))
     };
     (0..60).for_each(|seed| kv::random_steps::<Sim>(seed, 300, lose));
 }
@@ -28,13 +31,19 @@ fn random_steps_on_rocksdb() {
 /// Opens, damages by `damage`, and says what the next open answers, and the one after `destroy`.
 fn open_damaged<W: World>(world: W, damage: impl Fn(&W)) -> Option<KvError> {
     let kv = world.runtime().open_kv("index").expect("an empty folder");
-    let put = KvOp::Put { key: "k".into(), value: "v".into() };
+    let put = KvOp::Put {
+        key: "k".into(),
+        value: "v".into(),
+    };
     kv.write(&[put]).expect("healthy");
     world.run(kv.sync()).expect("healthy");
     drop(kv);
     damage(&world);
     let refused = world.runtime().open_kv("index").err();
-    world.runtime().destroy_kv("index").expect("it can be removed");
+    world
+        .runtime()
+        .destroy_kv("index")
+        .expect("it can be removed");
     let fresh = world.runtime().open_kv("index").expect("an empty folder");
     assert_eq!(fresh.get(b"k"), Ok(None));
     refused
@@ -43,7 +52,10 @@ fn open_damaged<W: World>(world: W, damage: impl Fn(&W)) -> Option<KvError> {
 #[test]
 fn a_damaged_simulated_store_says_so_and_can_be_made_anew() {
     let refused = open_damaged(Sim::start(1), |world| world.0.disk().corrupt_kv("index"));
-    assert!(matches!(refused, Some(KvError::Corrupt { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Some(KvError::Corrupt { .. })),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -57,7 +69,10 @@ fn a_damaged_rocksdb_says_so_and_can_be_made_anew() {
                 }
             }
         });
-        assert!(matches!(refused, Some(KvError::Corrupt { .. })), "{victim}: {refused:?}");
+        assert!(
+            matches!(refused, Some(KvError::Corrupt { .. })),
+            "{victim}: {refused:?}"
+        );
     }
 }
 
@@ -71,5 +86,8 @@ fn a_rocksdb_with_a_missing_table_says_so() {
             }
         }
     });
-    assert!(matches!(refused, Some(KvError::Corrupt { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Some(KvError::Corrupt { .. })),
+        "{refused:?}"
+    );
 }

@@ -11,7 +11,11 @@ fn clocks_tasks_and_draws_of_the_simulated_world() {
 #[test]
 fn clocks_tasks_and_draws_of_the_real_world() {
     runtime::clocks_tasks_and_draws::<Real>(1);
-    assert!(!Real::start(1).runtime().buggify("production takes no unlikely turns"));
+    assert!(
+        !Real::start(1)
+            .runtime()
+            .buggify("production takes no unlikely turns")
+    );
 }
 
 #[test]

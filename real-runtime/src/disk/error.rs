@@ -65,5 +65,9 @@ pub(crate) fn disk_error(op: &'static str, path: &str, error: &io::Error) -> Dis
             _ => DiskErrorKind::Failed(error.to_string()),
         },
     };
-    DiskError { op, path: path.to_owned(), kind }
+    DiskError {
+        op,
+        path: path.to_owned(),
+        kind,
+    }
 }

@@ -77,7 +77,10 @@ impl FileInner {
             len: AtomicU64::new(len),
             sealed: AtomicBool::new(false),
             read_only,
-            writer: Mutex::new(WriterState { step: RESERVE_STEP_BYTES_MIN, ..Default::default() }),
+            writer: Mutex::new(WriterState {
+                step: RESERVE_STEP_BYTES_MIN,
+                ..Default::default()
+            }),
             map: Mutex::new(None),
             files: Arc::clone(files),
         }
@@ -96,7 +99,11 @@ impl FileInner {
     fn may_change(&self, op: &'static str) -> Result<(), DiskError> {
         if self.read_only {
             let path = self.path.clone();
-            return Err(DiskError { op, path, kind: DiskErrorKind::ReadOnly });
+            return Err(DiskError {
+                op,
+                path,
+                kind: DiskErrorKind::ReadOnly,
+            });
         }
         Ok(())
     }
@@ -131,11 +138,17 @@ impl FileInner {
 impl Drop for FileInner {
     fn drop(&mut self) {
         let (len, path) = (self.len.load(Ordering::Acquire), &self.path);
-        let writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let writer = self
+            .writer
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
         if writer.reserved_to > len && !writer.failed {
             // Gives reserved space back. A removed file gives it back by itself.
             if let Err(error) = self.file.set_len(len) {
-                debug_assert!(false, "cannot give the reserved space of {path:?} back: {error}");
+                debug_assert!(
+                    false,
+                    "cannot give the reserved space of {path:?} back: {error}"
+                );
             }
         }
         self.files.forget(self.inode, self);
@@ -183,7 +196,9 @@ impl File for RealFile {
 
     fn read_at(&self, position: u64, into: &mut [u8]) -> Result<usize, DiskError> {
         let available = self.len().saturating_sub(position);
-        let wanted = into.len().min(usize::try_from(available).unwrap_or(usize::MAX));
+        let wanted = into
+            .len()
+            .min(usize::try_from(available).unwrap_or(usize::MAX));
         let mut filled = 0;
         while filled < wanted {
             let at = position + filled as u64;
@@ -202,9 +217,18 @@ impl File for RealFile {
             return Ok(Bytes::new());
         }
         let committed = self.len();
-        let end = position.checked_add(len as u64).expect("a range below the file's end");
-        assert!(end <= committed, "view end {end} is past the file's {committed} bytes");
-        let mut map = self.inner.map.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = position
+            .checked_add(len as u64)
+            .expect("a range below the file's end");
+        assert!(
+            end <= committed,
+            "view end {end} is past the file's {committed} bytes"
+        );
+        let mut map = self
+            .inner
+            .map
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if map.as_ref().is_none_or(|map| map.capacity() < end) {
             let sealed = self.inner.sealed.load(Ordering::Relaxed) || self.inner.read_only;
             let new = Map::new(&self.inner.file, committed, sealed);
@@ -218,10 +242,16 @@ impl File for RealFile {
         inner.may_change("truncate")?;
         let mut writer = inner.writer();
         let before = inner.len.load(Ordering::Acquire);
-        assert!(len <= before, "truncate to {len} would lengthen a file of {before} bytes");
+        assert!(
+            len <= before,
+            "truncate to {len} would lengthen a file of {before} bytes"
+        );
         // Unpublish first: from here on no new view reaches into what goes.
         inner.len.store(len, Ordering::Release);
-        inner.file.set_len(len).map_err(|error| inner.error("truncate", &error))?;
+        inner
+            .file
+            .set_len(len)
+            .map_err(|error| inner.error("truncate", &error))?;
         writer.reserved_to = len;
         Ok(())
     }
@@ -229,9 +259,15 @@ impl File for RealFile {
     fn sync(&self) -> impl Future<Output = Result<(), DiskError>> + 'static {
         let inner = Arc::clone(&self.inner);
         let done = self.disk.inner.pool.run(move || {
-            inner.file.sync_data().map_err(|error| inner.error("sync", &error))
+            inner
+                .file
+                .sync_data()
+                .map_err(|error| inner.error("sync", &error))
         });
-        async move { done.await.unwrap_or_else(|lost| Err(lost_job("sync", lost))) }
+        async move {
+            done.await
+                .unwrap_or_else(|lost| Err(lost_job("sync", lost)))
+        }
     }
 
     fn seal(&self) -> Result<(), DiskError> {
@@ -241,7 +277,10 @@ impl File for RealFile {
         inner.sealed.store(true, Ordering::Relaxed);
         let len = inner.len.load(Ordering::Acquire);
         if writer.reserved_to > len {
-            inner.file.set_len(len).map_err(|error| inner.error("seal", &error))?;
+            inner
+                .file
+                .set_len(len)
+                .map_err(|error| inner.error("seal", &error))?;
             writer.reserved_to = len;
         }
         Ok(())

@@ -38,7 +38,10 @@ impl OpenFiles {
     /// Forgets `file`, unless its number already belongs to a later one.
     pub(super) fn forget(&self, inode: Inode, file: *const FileInner) {
         let mut files = self.lock();
-        if files.get(&inode).is_some_and(|known| std::ptr::eq(known.as_ptr(), file)) {
+        if files
+            .get(&inode)
+            .is_some_and(|known| std::ptr::eq(known.as_ptr(), file))
+        {
             files.remove(&inode);
         }
     }

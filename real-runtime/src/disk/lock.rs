@@ -34,7 +34,10 @@ impl FolderLock {
                 let _ = file.take(32).read_to_string(&mut pid);
                 let pid = pid.trim();
                 let pid = if pid.is_empty() { "?" } else { pid }.to_owned();
-                return Err(OpenError::Locked { folder: folder.to_owned(), pid });
+                return Err(OpenError::Locked {
+                    folder: folder.to_owned(),
+                    pid,
+                });
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }

@@ -23,7 +23,11 @@ pub(super) struct Map {
 impl Map {
     /// Maps `file`, whose committed length is `len`, with room unless it is `sealed`.
     pub(super) fn new(file: &File, len: u64, sealed: bool) -> io::Result<Self> {
-        let bytes = if sealed { len } else { len.saturating_mul(2).max(GROWING_BYTES_MIN) };
+        let bytes = if sealed {
+            len
+        } else {
+            len.saturating_mul(2).max(GROWING_BYTES_MIN)
+        };
         let bytes = usize::try_from(bytes).map_err(|_| io::ErrorKind::FileTooLarge)?;
         let raw = MmapOptions::new().len(bytes).map_raw_read_only(file)?;
         Ok(Self { raw: Arc::new(raw) })
@@ -40,8 +44,16 @@ impl Map {
     pub(super) fn view(&self, start: u64, len: usize) -> Bytes {
         let start = usize::try_from(start).expect("a position below the map's end");
         let end = start.checked_add(len).expect("a range below the map's end");
-        assert!(end <= self.raw.len(), "range end {end} is past the map's {}", self.raw.len());
-        Bytes::from_owner(View { raw: Arc::clone(&self.raw), start, len })
+        assert!(
+            end <= self.raw.len(),
+            "range end {end} is past the map's {}",
+            self.raw.len()
+        );
+        Bytes::from_owner(View {
+            raw: Arc::clone(&self.raw),
+            start,
+            len,
+        })
     }
 }
 

@@ -75,13 +75,19 @@ impl RealDisk {
             publishing: Arc::new(Publishing::default()),
             lock,
         };
-        Self { inner: Arc::new(inner) }
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// Where `path` of the data folder is on this machine.
     #[must_use]
     pub fn absolute(&self, path: &str) -> PathBuf {
-        if path.is_empty() { self.inner.root.clone() } else { self.inner.root.join(path) }
+        if path.is_empty() {
+            self.inner.root.clone()
+        } else {
+            self.inner.root.join(path)
+        }
     }
 
     /// The threads that wait for this disk.
@@ -97,7 +103,11 @@ impl RealDisk {
     /// Refuses a change of a folder that is only read.
     fn may_change(&self, op: &'static str, path: &str) -> Result<(), DiskError> {
         if self.is_read_only() {
-            return Err(DiskError { op, path: path.to_owned(), kind: DiskErrorKind::ReadOnly });
+            return Err(DiskError {
+                op,
+                path: path.to_owned(),
+                kind: DiskErrorKind::ReadOnly,
+            });
         }
         Ok(())
     }
@@ -109,13 +119,26 @@ impl RealDisk {
         file: io::Result<fs::File>,
     ) -> Result<RealFile, DiskError> {
         let file = file.map_err(|error| disk_error(op, path, &error))?;
-        let facts = file.metadata().map_err(|error| disk_error(op, path, &error))?;
+        let facts = file
+            .metadata()
+            .map_err(|error| disk_error(op, path, &error))?;
         if !facts.is_file() {
-            return Err(DiskError { op, path: path.to_owned(), kind: DiskErrorKind::NotFound });
+            return Err(DiskError {
+                op,
+                path: path.to_owned(),
+                kind: DiskErrorKind::NotFound,
+            });
         }
         let inode = (facts.dev(), facts.ino());
         let inner = self.inner.files.get_or_insert(inode, || {
-            FileInner::new(file, path, inode, facts.len(), self.is_read_only(), &self.inner.files)
+            FileInner::new(
+                file,
+                path,
+                inode,
+                facts.len(),
+                self.is_read_only(),
+                &self.inner.files,
+            )
         });
         // The folder stays locked while a file of it is open.
         Ok(RealFile::new(inner, self.clone()))
@@ -127,8 +150,10 @@ impl Disk for RealDisk {
 
     fn open(&self, path: &str) -> Result<RealFile, DiskError> {
         let absolute = self.absolute(path);
-        let mut opened =
-            fs::OpenOptions::new().read(true).write(!self.is_read_only()).open(&absolute);
+        let mut opened = fs::OpenOptions::new()
+            .read(true)
+            .write(!self.is_read_only())
+            .open(&absolute);
         // A file that may not be written can still be read; appends to it answer `ReadOnly`.
         if let Err(error) = &opened
             && matches!(error.raw_os_error(), Some(libc::EACCES | libc::EROFS))
@@ -140,8 +165,11 @@ impl Disk for RealDisk {
 
     fn create(&self, path: &str) -> Result<RealFile, DiskError> {
         self.may_change("create", path)?;
-        let created =
-            fs::OpenOptions::new().read(true).write(true).create_new(true).open(self.absolute(path));
+        let created = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(self.absolute(path));
         self.opened("create", path, created)
     }
 
@@ -185,7 +213,9 @@ impl Disk for RealDisk {
 
     fn read(&self, path: &str) -> Result<Bytes, DiskError> {
         let content = fs::read(self.absolute(path));
-        content.map(Bytes::from).map_err(|error| disk_error("read", path, &error))
+        content
+            .map(Bytes::from)
+            .map_err(|error| disk_error("read", path, &error))
     }
 
     fn remove(&self, path: &str) -> Result<(), DiskError> {
@@ -198,7 +228,11 @@ impl Disk for RealDisk {
         self.may_change("remove_dir", path)?;
         if path.is_empty() {
             let kind = DiskErrorKind::Failed("the data folder itself must stay".to_owned());
-            return Err(DiskError { op: "remove_dir", path: path.to_owned(), kind });
+            return Err(DiskError {
+                op: "remove_dir",
+                path: path.to_owned(),
+                kind,
+            });
         }
         let removed = fs::remove_dir_all(self.absolute(path));
         removed.map_err(|error| disk_error("remove_dir", path, &error))
@@ -210,7 +244,11 @@ impl Disk for RealDisk {
         // The system would let a folder replace an empty one; no caller means that.
         if from != to && target.exists() && (target.is_dir() || absolute.is_dir()) {
             let kind = DiskErrorKind::Exists;
-            return Err(DiskError { op: "rename", path: to.to_owned(), kind });
+            return Err(DiskError {
+                op: "rename",
+                path: to.to_owned(),
+                kind,
+            });
         }
         let renamed = fs::rename(absolute, target);
         renamed.map_err(|error| disk_error("rename", from, &error))
@@ -222,7 +260,10 @@ impl Disk for RealDisk {
             let synced = fs::File::open(&absolute).and_then(|folder| folder.sync_all());
             synced.map_err(|error| disk_error("sync_dir", &path, &error))
         });
-        async move { done.await.unwrap_or_else(|lost| Err(lost_job("sync_dir", lost))) }
+        async move {
+            done.await
+                .unwrap_or_else(|lost| Err(lost_job("sync_dir", lost)))
+        }
     }
 
     fn publish(
@@ -240,7 +281,8 @@ impl Disk for RealDisk {
                 let published = publishing.publish(&absolute, &content);
                 published.map_err(|error| disk_error("publish", &path, &error))
             });
-            done.await.unwrap_or_else(|lost| Err(lost_job("publish", lost)))
+            done.await
+                .unwrap_or_else(|lost| Err(lost_job("publish", lost)))
         }
     }
 
@@ -250,5 +292,9 @@ impl Disk for RealDisk {
 }
 
 fn lost_job(op: &'static str, lost: JobLost) -> DiskError {
-    DiskError { op, path: String::new(), kind: DiskErrorKind::Failed(lost.to_string()) }
+    DiskError {
+        op,
+        path: String::new(),
+        kind: DiskErrorKind::Failed(lost.to_string()),
+    }
 }

@@ -40,7 +40,10 @@ impl Publishing {
             busy = self.done.wait(busy).unwrap_or_else(PoisonError::into_inner);
         }
         busy.insert(path.to_owned());
-        Turn { publishing: self, path: path.to_owned() }
+        Turn {
+            publishing: self,
+            path: path.to_owned(),
+        }
     }
 }
 
@@ -52,7 +55,8 @@ struct Turn<'a> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let busy = self.publishing.busy.lock();
-        busy.unwrap_or_else(PoisonError::into_inner).remove(&self.path);
+        busy.unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.path);
         self.publishing.done.notify_all();
     }
 }

@@ -48,7 +48,11 @@ impl Model {
                 Node::File(file) => self.files[*file].len() as u64,
             };
             let is_dir = *node == Node::Folder;
-            (parent == folder).then(|| DirEntry { name: name.to_owned(), is_dir, len })
+            (parent == folder).then(|| DirEntry {
+                name: name.to_owned(),
+                is_dir,
+                len,
+            })
         };
         self.names.iter().filter_map(entry).collect()
     }
@@ -109,7 +113,12 @@ fn step_on_names<W: World>(
                 model.files.push(Vec::new());
                 let file = model.files.len() - 1;
                 model.names.insert(path, Node::File(file));
-                open.push(Open { handle, file, sealed: false, views: Vec::new() });
+                open.push(Open {
+                    handle,
+                    file,
+                    sealed: false,
+                    views: Vec::new(),
+                });
             }
         }
         3 => {
@@ -118,22 +127,38 @@ fn step_on_names<W: World>(
             assert_eq!(kind_of(&opened), found(expected), "open {path:?}, {at}");
             if let (Ok(handle), Some(file)) = (opened, expected) {
                 let sealed = open.iter().any(|other| other.file == file && other.sealed);
-                open.push(Open { handle, file, sealed, views: Vec::new() });
+                open.push(Open {
+                    handle,
+                    file,
+                    sealed,
+                    views: Vec::new(),
+                });
             }
         }
         4 => {
             let path = draws.of(&["a", "a/b"]);
             let (folder, _) = split(path);
-            let expected =
-                if model.has_folder(folder) { Ok(()) } else { Err(DiskErrorKind::NotFound) };
-            assert_eq!(kind_of(&disk.create_dir(path)), expected, "create_dir {path:?}, {at}");
+            let expected = if model.has_folder(folder) {
+                Ok(())
+            } else {
+                Err(DiskErrorKind::NotFound)
+            };
+            assert_eq!(
+                kind_of(&disk.create_dir(path)),
+                expected,
+                "create_dir {path:?}, {at}"
+            );
             if expected.is_ok() {
                 model.names.insert(path.to_owned(), Node::Folder);
             }
         }
         5 => {
             let expected = model.file(&path);
-            assert_eq!(kind_of(&disk.remove(&path)), found(expected), "remove {path:?}, {at}");
+            assert_eq!(
+                kind_of(&disk.remove(&path)),
+                found(expected),
+                "remove {path:?}, {at}"
+            );
             if expected.is_some() {
                 model.names.remove(&path);
             }
@@ -143,19 +168,35 @@ fn step_on_names<W: World>(
         8 if draws.below(4) == 0 => {
             let known = !folder.is_empty() && model.has_folder(folder);
             let folder = if folder.is_empty() { "missing" } else { folder };
-            let expected = if known { Ok(()) } else { Err(DiskErrorKind::NotFound) };
-            assert_eq!(kind_of(&disk.remove_dir(folder)), expected, "remove_dir {folder:?}, {at}");
+            let expected = if known {
+                Ok(())
+            } else {
+                Err(DiskErrorKind::NotFound)
+            };
+            assert_eq!(
+                kind_of(&disk.remove_dir(folder)),
+                expected,
+                "remove_dir {folder:?}, {at}"
+            );
             if known {
                 let inside = format!("{folder}/");
-                model.names.retain(|path, _| path != folder && !path.starts_with(&inside));
+                model
+                    .names
+                    .retain(|path, _| path != folder && !path.starts_with(&inside));
             }
         }
         _ => {
             let synced = world.run(disk.sync_dir(folder));
-            let expected =
-                if model.has_folder(folder) { Ok(()) } else { Err(DiskErrorKind::NotFound) };
+            let expected = if model.has_folder(folder) {
+                Ok(())
+            } else {
+                Err(DiskErrorKind::NotFound)
+            };
             assert_eq!(kind_of(&synced), expected, "sync_dir {folder:?}, {at}");
-            assert!(disk.free_bytes().expect("a healthy disk answers") > 0, "{at}");
+            assert!(
+                disk.free_bytes().expect("a healthy disk answers") > 0,
+                "{at}"
+            );
             check_all(disk, model, at);
         }
     }
@@ -167,16 +208,32 @@ fn step_on_names<W: World>(
 fn rename<D: Disk>(disk: &D, model: &mut Model, from: &str, draws: &mut Draws, at: &str) {
     let folder = draws.of(&FOLDERS);
     let to = join(folder, draws.of(&NAMES));
-    let node = model.names.get(from).copied().filter(|_| model.has_folder(folder));
-    let expected = if node.is_some() { Ok(()) } else { Err(DiskErrorKind::NotFound) };
-    assert_eq!(kind_of(&disk.rename(from, &to)), expected, "rename {from:?} {to:?}, {at}");
+    let node = model
+        .names
+        .get(from)
+        .copied()
+        .filter(|_| model.has_folder(folder));
+    let expected = if node.is_some() {
+        Ok(())
+    } else {
+        Err(DiskErrorKind::NotFound)
+    };
+    assert_eq!(
+        kind_of(&disk.rename(from, &to)),
+        expected,
+        "rename {from:?} {to:?}, {at}"
+    );
     if let Some(node) = node {
         model.names.remove(from);
         model.names.insert(to, node);
     }
     // A folder neither replaces nor is replaced.
     if model.has_folder("a") && model.has_folder("a/b") {
-        assert_eq!(kind_of(&disk.rename("a/b", "a")), Err(DiskErrorKind::Exists), "{at}");
+        assert_eq!(
+            kind_of(&disk.rename("a/b", "a")),
+            Err(DiskErrorKind::Exists),
+            "{at}"
+        );
     }
 }
 
@@ -190,12 +247,18 @@ fn publish<W: World>(
 ) {
     let content = draws.some_bytes(5000);
     let published = world.run(world.runtime().disk().publish(path, content.clone().into()));
-    let expected = if model.has_folder(folder) { Ok(()) } else { Err(DiskErrorKind::NotFound) };
+    let expected = if model.has_folder(folder) {
+        Ok(())
+    } else {
+        Err(DiskErrorKind::NotFound)
+    };
     assert_eq!(kind_of(&published), expected, "publish {path:?}, {at}");
     if expected.is_ok() {
         // A new file: open handles keep the old one.
         model.files.push(content);
-        model.names.insert(path.to_owned(), Node::File(model.files.len() - 1));
+        model
+            .names
+            .insert(path.to_owned(), Node::File(model.files.len() - 1));
     }
 }
 
@@ -224,22 +287,36 @@ fn step_on_file<W: World>(
         4 => {
             let position = draws.below(content.len() + 10);
             let mut into = vec![0; draws.below(5000)];
-            let count = handle.read_at(position as u64, &mut into).expect("a healthy disk reads");
+            let count = handle
+                .read_at(position as u64, &mut into)
+                .expect("a healthy disk reads");
             let start = position.min(content.len());
             let end = content.len().min(start + into.len());
-            assert_eq!(&into[..count], &content[start..end], "read_at {position}, {at}");
+            assert_eq!(
+                &into[..count],
+                &content[start..end],
+                "read_at {position}, {at}"
+            );
         }
         5 | 6 => {
             let position = draws.below(content.len() + 1);
             let len = draws.below(content.len() - position + 1);
-            let view = handle.view(position as u64, len).expect("a healthy disk shows it");
-            assert_eq!(view, content[position..position + len], "view {position} {len}, {at}");
+            let view = handle
+                .view(position as u64, len)
+                .expect("a healthy disk shows it");
+            assert_eq!(
+                view,
+                content[position..position + len],
+                "view {position} {len}, {at}"
+            );
             open[index].views.push((position, view));
         }
         7 if !open[index].sealed => {
             let len = draws.below(content.len() + 1);
             for other in open.iter_mut().filter(|other| other.file == file) {
-                other.views.retain(|(position, view)| position + view.len() <= len);
+                other
+                    .views
+                    .retain(|(position, view)| position + view.len() <= len);
             }
             handle.truncate(len as u64).expect("a healthy disk cuts");
             content.truncate(len);
@@ -247,7 +324,9 @@ fn step_on_file<W: World>(
         8 => world.run(handle.sync()).expect("a healthy disk syncs"),
         9 if draws.below(8) == 0 => {
             handle.seal().expect("a healthy disk seals");
-            open.iter_mut().filter(|other| other.file == file).for_each(|o| o.sealed = true);
+            open.iter_mut()
+                .filter(|other| other.file == file)
+                .for_each(|o| o.sealed = true);
         }
         _ => {}
     }
@@ -256,7 +335,11 @@ fn step_on_file<W: World>(
         assert_eq!(other.handle.len(), content.len() as u64, "{at}");
         assert_eq!(other.handle.is_empty(), content.is_empty(), "{at}");
         for (position, view) in &other.views {
-            assert_eq!(view, &content[*position..position + view.len()], "an old view, {at}");
+            assert_eq!(
+                view,
+                &content[*position..position + view.len()],
+                "an old view, {at}"
+            );
         }
     }
 }
@@ -265,9 +348,17 @@ fn check_all<D: Disk>(disk: &D, model: &Model, at: &str) {
     for folder in FOLDERS {
         let listed = disk.list(folder);
         if model.has_folder(folder) {
-            assert_eq!(listed.expect("the folder is there"), model.entries(folder), "{at}");
+            assert_eq!(
+                listed.expect("the folder is there"),
+                model.entries(folder),
+                "{at}"
+            );
         } else {
-            assert_eq!(kind_of(&listed), Err(DiskErrorKind::NotFound), "list {folder:?}, {at}");
+            assert_eq!(
+                kind_of(&listed),
+                Err(DiskErrorKind::NotFound),
+                "list {folder:?}, {at}"
+            );
         }
         for name in NAMES {
             let path = join(folder, name);
@@ -277,14 +368,22 @@ fn check_all<D: Disk>(disk: &D, model: &Model, at: &str) {
                     read.as_deref() == Ok(&model.files[file][..]),
                     "the content of {path:?}, {at}"
                 ),
-                None => assert_eq!(kind_of(&read), Err(DiskErrorKind::NotFound), "{path:?}, {at}"),
+                None => assert_eq!(
+                    kind_of(&read),
+                    Err(DiskErrorKind::NotFound),
+                    "{path:?}, {at}"
+                ),
             }
         }
     }
 }
 
 fn join(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+    if folder.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{folder}/{name}")
+    }
 }
 
 fn split(path: &str) -> (&str, &str) {
@@ -296,5 +395,8 @@ fn found(file: Option<usize>) -> Result<(), DiskErrorKind> {
 }
 
 fn kind_of<T>(result: &Result<T, highwater_runtime::DiskError>) -> Result<(), DiskErrorKind> {
-    result.as_ref().map(drop).map_err(|error| error.kind.clone())
+    result
+        .as_ref()
+        .map(drop)
+        .map_err(|error| error.kind.clone())
 }

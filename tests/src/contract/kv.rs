@@ -32,17 +32,26 @@ pub fn random_steps<W: World>(seed: u64, steps: usize, crash: impl Fn(W, &mut Dr
     let mut draws = Draws::new(seed);
     let mut world = W::start(seed);
     let mut kv = world.runtime().open_kv(FOLDER).expect("an empty folder");
-    let mut model = Model { history: vec![Map::new()] };
+    let mut model = Model {
+        history: vec![Map::new()],
+    };
     for step in 0..steps {
         let at = format!("seed {seed}, step {step}");
         match draws.below(40) {
             0 => {
                 drop(kv);
                 world = crash(world, &mut draws);
-                kv = world.runtime().open_kv(FOLDER).expect("a crash damages nothing");
+                kv = world
+                    .runtime()
+                    .open_kv(FOLDER)
+                    .expect("a crash damages nothing");
                 let kept = all(&kv);
                 let possible = model.history.contains(&kept);
-                assert!(possible, "{} entries are no prefix of the writes, {at}", kept.len());
+                assert!(
+                    possible,
+                    "{} entries are no prefix of the writes, {at}",
+                    kept.len()
+                );
                 model.history = vec![kept];
             }
             1 | 2 => {
@@ -52,8 +61,14 @@ pub fn random_steps<W: World>(seed: u64, steps: usize, crash: impl Fn(W, &mut Dr
             }
             3 if draws.below(6) == 0 => {
                 drop(kv);
-                world.runtime().destroy_kv(FOLDER).expect("it can be removed");
-                world.runtime().destroy_kv(FOLDER).expect("removing nothing is no error");
+                world
+                    .runtime()
+                    .destroy_kv(FOLDER)
+                    .expect("it can be removed");
+                world
+                    .runtime()
+                    .destroy_kv(FOLDER)
+                    .expect("removing nothing is no error");
                 kv = world.runtime().open_kv(FOLDER).expect("an empty folder");
                 assert_eq!(all(&kv), Map::new(), "a store made anew, {at}");
                 // Its removal is durable with the next sync only.
@@ -63,7 +78,9 @@ pub fn random_steps<W: World>(seed: u64, steps: usize, crash: impl Fn(W, &mut Dr
                 let batch: Vec<KvOp> = (0..draws.below(8)).map(|_| operation(&mut draws)).collect();
                 kv.write(&batch).expect("a healthy disk takes it");
                 let mut map = model.now().clone();
-                batch.iter().for_each(|operation| apply(&mut map, operation));
+                batch
+                    .iter()
+                    .for_each(|operation| apply(&mut map, operation));
                 model.history.push(map);
             }
             _ => check_reads(&kv, model.now(), &mut draws, &at),
@@ -74,16 +91,27 @@ pub fn random_steps<W: World>(seed: u64, steps: usize, crash: impl Fn(W, &mut Dr
 
 fn check_reads<K: Kv>(kv: &K, map: &Map, draws: &mut Draws, at: &str) {
     let (a, b) = (key(draws), key(draws));
-    assert_eq!(kv.get(&a).expect("healthy"), map.get(&a).cloned(), "get {a:?}, {at}");
+    assert_eq!(
+        kv.get(&a).expect("healthy"),
+        map.get(&a).cloned(),
+        "get {a:?}, {at}"
+    );
     let below = (Bound::Included(a.clone()), Bound::Included(b.clone()));
-    let expected = if a > b { None } else { map.range(below).next_back() };
+    let expected = if a > b {
+        None
+    } else {
+        map.range(below).next_back()
+    };
     let floor = kv.floor(&a, &b).expect("healthy");
     assert_eq!(floor, expected.map(own), "floor {a:?} {b:?}, {at}");
     let limit = draws.below(5);
     let expected: Vec<_> = if a >= b {
         Vec::new()
     } else {
-        map.range(a.clone()..b.clone()).take(limit).map(own).collect()
+        map.range(a.clone()..b.clone())
+            .take(limit)
+            .map(own)
+            .collect()
     };
     let scanned = kv.scan(&a, &b, limit).expect("healthy");
     assert_eq!(scanned, expected, "scan {a:?} {b:?} {limit}, {at}");
@@ -94,7 +122,10 @@ fn own((key, value): (&Bytes, &Bytes)) -> (Bytes, Bytes) {
 }
 
 fn all<K: Kv>(kv: &K) -> Map {
-    kv.scan(&[], &[0xFF; 8], usize::MAX).expect("healthy").into_iter().collect()
+    kv.scan(&[], &[0xFF; 8], usize::MAX)
+        .expect("healthy")
+        .into_iter()
+        .collect()
 }
 
 /// Few keys, so that steps meet; some a prefix of another, one empty.
@@ -105,11 +136,15 @@ fn key(draws: &mut Draws) -> Bytes {
 
 fn operation(draws: &mut Draws) -> KvOp {
     match draws.below(8) {
-        0 => KvOp::DeleteRange { from: key(draws), to: key(draws) },
+        0 => KvOp::DeleteRange {
+            from: key(draws),
+            to: key(draws),
+        },
         1 => KvOp::Delete { key: key(draws) },
-        _ => {
-            KvOp::Put { key: key(draws), value: draws.some_bytes(20).into() }
-        }
+        _ => KvOp::Put {
+            key: key(draws),
+            value: draws.some_bytes(20).into(),
+        },
     }
 }
 

@@ -19,7 +19,11 @@ pub fn random_streams<W: World>(seed: u64) {
     let runtime = world.runtime().clone();
     world.run(async move {
         let mut draws = Draws::new(seed);
-        let mut listener = runtime.net().listen("127.0.0.1:0").await.expect("a free port");
+        let mut listener = runtime
+            .net()
+            .listen("127.0.0.1:0")
+            .await
+            .expect("a free port");
         let addr = listener.local_addr().to_string();
         let mut answers = Vec::new();
         for _ in 0..4 {
@@ -32,8 +36,11 @@ pub fn random_streams<W: World>(seed: u64) {
             let (answer, answered) = oneshot::channel();
             let (other, addr) = (runtime.clone(), addr.clone());
             runtime.spawn("client", async move {
-                let (reader, mut writer) =
-                    other.net().connect(&addr, LIMIT).await.expect("somebody listens");
+                let (reader, mut writer) = other
+                    .net()
+                    .connect(&addr, LIMIT)
+                    .await
+                    .expect("somebody listens");
                 let expected = parts.concat();
                 let (all, received) = oneshot::channel();
                 // The peer echoes while we still send: read beside writing, or both wait.
@@ -56,7 +63,10 @@ pub fn random_streams<W: World>(seed: u64) {
             runtime.spawn("echo", echo(reader, writer));
         }
         for (index, answer) in answers.into_iter().enumerate() {
-            assert!(answer.await.expect("the client ends"), "seed {seed}, connection {index}");
+            assert!(
+                answer.await.expect("the client ends"),
+                "seed {seed}, connection {index}"
+            );
         }
     });
 }
@@ -69,8 +79,14 @@ async fn echo<R: Reader, W: Writer>(mut reader: R, mut writer: W) {
             writer.shutdown().await.expect("the connection lives");
             return;
         }
-        assert!(into.len() <= 4096, "a read takes no more than there is room");
-        writer.write_all(&mut vec![into.freeze()]).await.expect("the peer reads");
+        assert!(
+            into.len() <= 4096,
+            "a read takes no more than there is room"
+        );
+        writer
+            .write_all(&mut vec![into.freeze()])
+            .await
+            .expect("the peer reads");
     }
 }
 
@@ -101,11 +117,16 @@ pub fn refusals<W: World>(seed: u64) {
         drop(listener.accept().await.expect("the port is bound"));
         let mut into = BytesMut::with_capacity(16);
         let end = reader.read(&mut into).await;
-        assert!(matches!(end, Ok(0) | Err(NetError::Closed)), "a closed peer, {end:?}");
+        assert!(
+            matches!(end, Ok(0) | Err(NetError::Closed)),
+            "a closed peer, {end:?}"
+        );
         // The first write may go into the void; a broken connection shows itself soon.
         let mut broken = Ok(());
         for _ in 0..100 {
-            broken = writer.write_all(&mut vec![Bytes::from(vec![0; 100_000])]).await;
+            broken = writer
+                .write_all(&mut vec![Bytes::from(vec![0; 100_000])])
+                .await;
             if broken.is_err() {
                 break;
             }
@@ -114,8 +135,15 @@ pub fn refusals<W: World>(seed: u64) {
 
         drop(listener);
         let refused = net.connect(&addr, LIMIT).await.map(drop);
-        assert_eq!(refused, Err(NetError::Refused), "connect where nobody listens");
-        let bound = net.listen(&addr).await.map(|listener| listener.local_addr().to_string());
+        assert_eq!(
+            refused,
+            Err(NetError::Refused),
+            "connect where nobody listens"
+        );
+        let bound = net
+            .listen(&addr)
+            .await
+            .map(|listener| listener.local_addr().to_string());
         assert_eq!(bound, Ok(addr), "a port that was given back");
     });
 }
@@ -128,15 +156,25 @@ pub fn slow_reader<W: World>(seed: u64) {
     let world = W::start(seed);
     let runtime = world.runtime().clone();
     world.run(async move {
-        let mut listener = runtime.net().listen("127.0.0.1:0").await.expect("a free port");
+        let mut listener = runtime
+            .net()
+            .listen("127.0.0.1:0")
+            .await
+            .expect("a free port");
         let addr = listener.local_addr().to_string();
         let sent = Draws::new(seed).bytes(24 << 20);
         let (tell, mut told) = oneshot::channel();
         let (other, part) = (runtime.clone(), Bytes::from(sent.clone()));
         runtime.spawn("writer", async move {
-            let (_reader, mut writer) =
-                other.net().connect(&addr, LIMIT).await.expect("somebody listens");
-            writer.write_all(&mut vec![part]).await.expect("the peer reads in the end");
+            let (_reader, mut writer) = other
+                .net()
+                .connect(&addr, LIMIT)
+                .await
+                .expect("somebody listens");
+            writer
+                .write_all(&mut vec![part])
+                .await
+                .expect("the peer reads in the end");
             writer.shutdown().await.expect("the connection lives");
             let _ = tell.send(());
         });
@@ -144,7 +182,10 @@ pub fn slow_reader<W: World>(seed: u64) {
         runtime.sleep(Duration::from_millis(50)).await;
         let waits = matches!(told.try_recv(), Ok(None));
         assert!(waits, "24 MiB went into a connection that nobody reads");
-        assert!(read_to_end(reader).await == sent, "seed {seed}: bytes changed on the way");
+        assert!(
+            read_to_end(reader).await == sent,
+            "seed {seed}: bytes changed on the way"
+        );
         told.await.expect("the writer ends");
     });
 }

@@ -62,7 +62,8 @@ impl Model {
         }
         self.also.retain(|path, _| !inside(path));
         self.loose.retain(|path| !inside(path));
-        self.renames.retain(|(from, to)| !inside(from) && !inside(to));
+        self.renames
+            .retain(|(from, to)| !inside(from) && !inside(to));
     }
 }
 
@@ -74,9 +75,15 @@ pub fn random_losses(seed: u64, steps: usize) {
     let mut draws = Draws::new(seed);
     let mut world = Sim::start(seed);
     for folder in FOLDERS {
-        world.0.disk().create_dir(folder).expect("an empty disk takes it");
+        world
+            .0
+            .disk()
+            .create_dir(folder)
+            .expect("an empty disk takes it");
     }
-    world.run(world.0.disk().sync_dir("")).expect("a healthy disk syncs");
+    world
+        .run(world.0.disk().sync_dir(""))
+        .expect("a healthy disk syncs");
     let mut model = Model::default();
     let mut open: Vec<(SimFile, usize)> = Vec::new();
     for step in 0..steps {
@@ -129,15 +136,23 @@ fn change(world: &Sim, model: &mut Model, open: &mut Vec<(SimFile, usize)>, draw
         }
         3 => {
             let content = draws.some_bytes(3000);
-            world.run(disk.publish(&path, content.clone().into())).expect("a healthy disk");
+            world
+                .run(disk.publish(&path, content.clone().into()))
+                .expect("a healthy disk");
             model.touch(&path);
             let len = content.len();
-            model.files.push(Content { bytes: content, durable: len, longest: len });
+            model.files.push(Content {
+                bytes: content,
+                durable: len,
+                longest: len,
+            });
             model.bind(&path, model.files.len() - 1);
             model.synced_folder(folder);
         }
         4 => {
-            world.run(disk.sync_dir(folder)).expect("a healthy disk syncs");
+            world
+                .run(disk.sync_dir(folder))
+                .expect("a healthy disk syncs");
             model.synced_folder(folder);
         }
         _ if open.is_empty() => {}
@@ -181,21 +196,41 @@ fn check(world: &Sim, model: &Model, at: &str) -> Model {
             }
             let meant = model.durable.get(&path).into_iter();
             let meant = meant.chain(model.also.get(&path).into_iter().flatten());
-            let fits = meant.clone().any(|file| survives(&model.files[*file], &bytes));
-            assert!(fits, "{path:?} holds {} bytes that none of its files could, {at}", bytes.len());
+            let fits = meant
+                .clone()
+                .any(|file| survives(&model.files[*file], &bytes));
+            assert!(
+                fits,
+                "{path:?} holds {} bytes that none of its files could, {at}",
+                bytes.len()
+            );
             found.insert(path, bytes);
         }
     }
-    for path in model.durable.keys().filter(|path| !model.loose.contains(*path)) {
-        assert!(found.contains_key(path), "the durable {path:?} is gone, {at}");
+    for path in model
+        .durable
+        .keys()
+        .filter(|path| !model.loose.contains(*path))
+    {
+        assert!(
+            found.contains_key(path),
+            "the durable {path:?} is gone, {at}"
+        );
     }
     for (from, to) in &model.renames {
         let one = found.contains_key(from) || found.contains_key(to);
-        assert!(one, "both names of the rename {from:?} to {to:?} are gone, {at}");
+        assert!(
+            one,
+            "both names of the rename {from:?} to {to:?} are gone, {at}"
+        );
     }
     for (path, bytes) in found {
         let len = bytes.len();
-        next.files.push(Content { bytes, durable: len, longest: len });
+        next.files.push(Content {
+            bytes,
+            durable: len,
+            longest: len,
+        });
         next.names.insert(path.clone(), next.files.len() - 1);
         next.durable.insert(path, next.files.len() - 1);
     }

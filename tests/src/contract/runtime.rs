@@ -21,8 +21,14 @@ pub fn clocks_tasks_and_draws<W: World>(seed: u64) {
         let pause = Duration::from_millis(15);
         runtime.sleep(pause).await;
         assert!(runtime.mono() >= before + pause, "a sleep ended early");
-        assert!(runtime.wall_ms() >= wall + 10, "the wall clock stands still");
-        assert!(wall > 1_600_000_000_000, "the wall clock says {wall} ms after 1970");
+        assert!(
+            runtime.wall_ms() >= wall + 10,
+            "the wall clock stands still"
+        );
+        assert!(
+            wall > 1_600_000_000_000,
+            "the wall clock says {wall} ms after 1970"
+        );
 
         let late = runtime.sleep(Duration::from_secs(60));
         assert_eq!(within(&runtime, Duration::from_millis(5), late).await, None);
@@ -36,7 +42,11 @@ pub fn clocks_tasks_and_draws<W: World>(seed: u64) {
         runtime.sleep(Duration::from_millis(1)).await;
         assert_eq!(order.get(), 1, "a spawned task did not run");
 
-        assert_ne!(runtime.draw("contract"), runtime.draw("contract"), "a stream repeats");
+        assert_ne!(
+            runtime.draw("contract"),
+            runtime.draw("contract"),
+            "a stream repeats"
+        );
         runtime.mark("contract");
         let _ = runtime.buggify("contract");
         runtime.log(format_args!("a line for the operator"));
@@ -53,7 +63,10 @@ pub fn incarnations<W: World>(seed: u64) {
     for _ in 0..8 {
         let incarnation = world.runtime().incarnation();
         assert_eq!(incarnation, world.runtime().clone().incarnation());
-        assert!(!seen.contains(&incarnation), "incarnation {incarnation} came twice");
+        assert!(
+            !seen.contains(&incarnation),
+            "incarnation {incarnation} came twice"
+        );
         seen.push(incarnation);
         world = world.crash();
     }

@@ -24,7 +24,10 @@ impl Real {
 
     fn on(folder: TempDir) -> Self {
         let disk = RealDisk::open(folder.path()).expect("nobody else uses the folder");
-        Self { folder, runtime: RealRuntime::new(disk).expect("the system gives random bytes") }
+        Self {
+            folder,
+            runtime: RealRuntime::new(disk).expect("the system gives random bytes"),
+        }
     }
 }
 
