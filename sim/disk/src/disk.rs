@@ -292,7 +292,7 @@ impl Disk for SimDisk {
                 state.names.sync_failed(&ticket, &mut state.fault_rng);
                 return Err(failed("sync_dir", &path, "input/output error (simulated)"));
             }
-            if !state.faults.phantom_sync {
+            if !state.faults.phantom_sync_dir {
                 state.names.synced(ticket);
                 state.collect();
             }
@@ -487,6 +487,9 @@ impl File for SimFile {
             if fails {
                 state.counts.syncs_failed += 1;
                 file.sync_failed(&ticket, &mut state.fault_rng);
+                if state.faults.silent_sync_failure {
+                    return Ok(());
+                }
                 return Err(failed("sync", &open.path, "input/output error (simulated)"));
             }
             if !state.faults.phantom_sync {
@@ -541,5 +544,17 @@ impl Drop for View {
         if state.gate(self.open.disk.incarnation, "close", "").is_ok() {
             inode(&mut state, self.open.ino).views.remove(&self.id);
         }
+    }
+}
+
+impl std::fmt::Debug for SimDisk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SimDisk").field("incarnation", &self.incarnation).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for SimFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SimFile").field("path", &self.open.path).finish_non_exhaustive()
     }
 }

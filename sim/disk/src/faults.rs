@@ -73,8 +73,12 @@ pub struct Faults {
     pub capacity: u64,
     /// Whether every change is refused.
     pub read_only: bool,
-    /// A lying device: syncs answer well and write nothing. For planted bugs only.
+    /// A lying device: file syncs answer well and write nothing. For planted bugs only.
     pub phantom_sync: bool,
+    /// Folder syncs answer well and write nothing. For planted bugs only.
+    pub phantom_sync_dir: bool,
+    /// A failed file sync does what it does and answers well. For planted bugs only.
+    pub silent_sync_failure: bool,
     /// How write-back and power loss tear.
     pub tear: Tear,
 }
@@ -90,6 +94,8 @@ impl Default for Faults {
             capacity: u64::MAX,
             read_only: false,
             phantom_sync: false,
+            phantom_sync_dir: false,
+            silent_sync_failure: false,
             tear: Tear::default(),
         }
     }

@@ -290,3 +290,9 @@ fn hash(body: &[u8]) -> u64 {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
+
+impl std::fmt::Debug for SimKv {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SimKv").field("file", &self.file).finish_non_exhaustive()
+    }
+}

@@ -223,3 +223,15 @@ impl Writer for SimWriter {
         Ok(())
     }
 }
+
+impl std::fmt::Debug for SimReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SimReader").finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for SimWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SimWriter").finish_non_exhaustive()
+    }
+}

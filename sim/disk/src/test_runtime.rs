@@ -177,3 +177,9 @@ impl Runtime for TestRuntime {
         *self.lock().marks.entry(event).or_default() += 1;
     }
 }
+
+impl std::fmt::Debug for TestRuntime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TestRuntime").field("seed", &self.seed).finish_non_exhaustive()
+    }
+}
