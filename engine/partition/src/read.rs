@@ -176,7 +176,8 @@ impl<R: Runtime> Partition<R> {
         seen: Offset,
     ) -> Parked<R> {
         let mut state = self.lock();
-        if state.status != Status::Online || isolation.limit(&state.offsets) != seen {
+        // An offline partition wakes its waiters once it is back; until then they wait.
+        if state.status == Status::Deleted || isolation.limit(&state.offsets) != seen {
             waiter.wake();
         }
         let id = state.waiters.park(waiter);

@@ -41,7 +41,9 @@ pub(crate) fn encode(records: &[Sent], stamp: Stamp) -> Bytes {
                 producer_epoch: stamp.producer_epoch,
                 timestamp_type: TimestampType::Creation,
                 offset: at as i64,
-                sequence: if stamp.sequence < 0 { -1 } else { stamp.sequence + at as i32 },
+                // The encoder starts a new batch where sequences do not follow each other, so the
+                // records of a producer without an id count from -1.
+                sequence: stamp.sequence + at as i32,
                 timestamp: sent.timestamp,
                 key: sent.key.clone(),
                 value: Some(sent.value.clone()),
