@@ -13,6 +13,7 @@ mod connection;
 mod context;
 mod dispatch;
 mod error_code;
+mod folders;
 mod groups;
 mod handlers;
 mod scratch;

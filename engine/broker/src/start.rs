@@ -13,6 +13,7 @@ use highwater_types::{BrokerId, TopicPartition};
 
 use crate::catalog::{Catalog, TopicEntry};
 use crate::groups::Groups;
+use crate::folders::any_partition_folder;
 use crate::scratch::ScratchPool;
 use crate::session::SessionCache;
 use crate::{Broker, BrokerConfig};
@@ -33,6 +34,14 @@ pub enum StartError {
     /// The metadata cannot be read: the text names the file.
     #[error(transparent)]
     Metadata(#[from] OpenError),
+    /// Partitions are there and the metadata that names them is not.
+    #[error(
+        "the data folder holds partitions, such as {folder:?}, and its folder \"metadata\" is missing or empty: restore it from a backup, or move the partitions away to start a new cluster"
+    )]
+    MetadataMissing {
+        /// One of the partitions' folders.
+        folder: String,
+    },
     /// The disk refuses.
     #[error(transparent)]
     Disk(#[from] DiskError),
@@ -83,8 +92,17 @@ impl<R: Runtime> Broker<R> {
         report.was_clean = data_dir.was_clean();
         let kv = open_kv(&runtime, &mut report);
         let options = MetadataOptions::default();
-        let (metadata, _) =
+        let partition_folder = any_partition_folder(&runtime)?;
+        if let (Some(folder), false) = (partition_folder, Metadata::exists(&runtime)?) {
+            return Err(StartError::MetadataMissing { folder });
+        }
+        let (metadata, recovery) =
             Metadata::open(runtime.clone(), config.settings.clone(), options).await?;
+        if let Some(cut) = recovery.cut {
+            let (path, at, bytes) = (cut.path, cut.at, cut.bytes);
+            runtime.log(format_args!("{path}: {bytes} torn bytes cut at byte {at}; no change that was acknowledged is lost"));
+            report.cut_bytes += bytes;
+        }
         let settings = metadata.broker_settings();
         let slots = usize::try_from(settings.fetch_session_slots).unwrap_or(usize::MAX);
         let broker = Arc::new(Self {
@@ -134,18 +152,24 @@ impl<R: Runtime> Broker<R> {
                 partitions: Vec::with_capacity(topic.partitions.len()),
             };
             for index in 0..topic.partitions.len() {
-                let partition = self.open_partition(topic, &entry, index, report);
+                let partition = self.open_partition(topic, &entry, index, report).await;
                 made.extend(partition.clone());
                 entry.partitions.push(partition);
             }
             report.topics += 1;
             catalog.put(entry);
         }
+        // All syncs began when the partitions were led; nothing is served before they ended.
+        for partition in &made {
+            if partition.with_log(Log::needs_sync) {
+                partition.sync_now().await;
+            }
+        }
         report.partitions = made.len();
         *self.catalog.lock().expect("no panic holds this lock") = Arc::new(catalog);
     }
 
-    fn open_partition(
+    async fn open_partition(
         &self,
         topic: &Topic,
         entry: &TopicEntry<R>,
@@ -174,7 +198,11 @@ impl<R: Runtime> Broker<R> {
             }
             // The topic was committed and its folder was not made: a crash came between.
             Err(LogError::Disk(error)) if error.kind == DiskErrorKind::NotFound => {
-                Log::create(runtime, kv, &name, topic.id, config.log.clone(), now_ms)
+                self.create_log(&name, topic.id, config.log.clone()).await
+            }
+            // And the folder of a deleted topic of the same name came back.
+            Err(LogError::OtherTopic { .. }) => {
+                self.create_log(&name, topic.id, config.log.clone()).await
             }
             Err(error) => Err(error),
         };

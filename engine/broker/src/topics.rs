@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use highwater_log::{Log, LogConfig};
+use highwater_log::LogConfig;
 use highwater_metadata::settings::{Durability, TopicSettings};
 use highwater_metadata::state::{MetadataRecord, Topic};
 use highwater_partition::{Partition, PartitionConfig};
@@ -71,9 +71,8 @@ impl<R: Runtime> Broker<R> {
         for (index, state) in topic.partitions.iter().enumerate().skip(entry.partitions.len()) {
             let index = u32::try_from(index).expect("partitions are counted in 32 bits");
             let name = TopicPartition { topic: Arc::clone(&topic.name), partition: index };
-            let now_ms = self.runtime.wall_ms();
             let (runtime, kv) = (&self.runtime, self.kv.as_ref());
-            let made = Log::create(runtime, kv, &name, topic.id, config.log.clone(), now_ms);
+            let made = self.create_log(&name, topic.id, config.log.clone()).await;
             entry.partitions.push(match made {
                 Ok(log) => {
                     let epoch = state.leader_epoch;

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use highwater_runtime::Runtime;
+use highwater_runtime::{Disk, DiskError, DiskErrorKind, Runtime};
 use highwater_types::{BrokerId, ProducerId, TopicId};
 use thiserror::Error;
 
 use crate::changes::{ChangeQueue, Changes};
-use crate::journal::{CommitError, Draft, Journal, RecoverError, Recovery};
+use crate::journal::{CommitError, Draft, FOLDER, Journal, RecoverError, Recovery};
 use crate::settings::{BrokerSettings, Layers, SettingError, StaticSettings, TopicSettings};
 use crate::settings::{broker_key, topic_key};
 use crate::state::{
@@ -131,6 +131,18 @@ impl<R: Runtime> Metadata<R> {
             },
             recovery,
         ))
+    }
+
+    /// Whether the data folder has metadata, of any kind.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn exists(runtime: &R) -> Result<bool, DiskError> {
+        match runtime.disk().list(FOLDER) {
+            Ok(entries) => Ok(!entries.is_empty()),
+            Err(error) if error.kind == DiskErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Everything that is on disk. Cheap; do not keep it across a wait: a change must then copy.

@@ -129,7 +129,8 @@ pub static BROKER_KEYS: &[Key] = &[
         int(0),
         Some("1000"),
         "How many fetch sessions are remembered; a consumer without one sends all its partitions with each Fetch.",
-    ),
+    )
+    .at_start(),
     key("message.max.bytes", int(0), Some("1048588"), "Default of the topic setting `max.message.bytes`."),
     key("min.insync.replicas", int(1), Some("1"), "Default of the topic setting `min.insync.replicas`."),
     key("node.id", int(1), Some("1"), "The broker's number in its cluster; it must not change.")
