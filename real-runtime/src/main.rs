@@ -1,5 +1,6 @@
 //! The binary `highwater`: parses the command line and turns failures into exit codes.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::Write;
 use std::process::ExitCode;
 use std::{io, panic, process, thread};
@@ -37,6 +38,10 @@ fn report_bug(facts: &panic::PanicHookInfo<'_>) {
          The process ends now, so that nothing wrong is written; the next start recovers, and \
          nothing acknowledged is lost."
     );
+    let trace = Backtrace::capture();
+    if trace.status() == BacktraceStatus::Captured {
+        let _ = writeln!(io::stderr(), "{trace}");
+    }
     process::abort();
 }
 

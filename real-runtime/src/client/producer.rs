@@ -76,6 +76,7 @@ impl Producer {
         let mut identity = None;
         if acks == Acks::All {
             let request = InitProducerIdRequest::default()
+                .with_transactional_id(None)
                 .with_producer_id(kafka_protocol::messages::ProducerId(-1))
                 .with_producer_epoch(-1);
             let answer = client.ask(&request, INIT_PRODUCER_ID_MAX)?;
@@ -165,6 +166,7 @@ impl Producer {
             Acks::All => -1,
         };
         let request = ProduceRequest::default()
+            .with_transactional_id(None)
             .with_acks(acks)
             .with_timeout_ms(i32::try_from(TIMEOUT.as_millis() / 2).expect("seconds"))
             .with_topic_data(vec![topic]);

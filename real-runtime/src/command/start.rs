@@ -306,6 +306,7 @@ fn start_failure(error: &StartError, folder: &Folder) -> Failure {
                 "Choose this broker's own folder with --data-dir, or set node.id",
             )
         }
+        StartError::MetadataMissing { .. } => (exit::DAMAGED, "Nothing was changed"),
         StartError::Metadata(_) => (
             exit::DAMAGED,
             "Start the release that wrote it, or restore the file from a copy; the logs are untouched",
