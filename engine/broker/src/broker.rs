@@ -8,7 +8,7 @@ use std::time::Duration;
 use highwater_log::DataDir;
 use highwater_metadata::Metadata;
 use highwater_metadata::settings::BrokerSettings;
-use highwater_partition::Partition;
+use highwater_partition::{Partition, TailBudget};
 use highwater_protocol::message::MessageError;
 use highwater_runtime::{Listener, NetError, Runtime};
 use highwater_types::TopicId;
@@ -36,6 +36,7 @@ pub struct Broker<R: Runtime> {
     pub(crate) sessions: Mutex<SessionCache>,
     pub(crate) groups: Groups<R>,
     pub(crate) advertised: Mutex<(String, u16)>,
+    pub(crate) tails: Arc<TailBudget>,
     pub(crate) scratch: ScratchPool,
     pub(crate) connections: AtomicUsize,
     pub(crate) disk_full: AtomicBool,
@@ -111,7 +112,7 @@ impl<R: Runtime> Broker<R> {
 
     /// Whether producers' batches are kept for readers at the tail.
     pub(crate) fn keeps_tails(&self) -> bool {
-        self.config.tail_bytes > 0
+        self.tails.keeps_any()
     }
 
     /// Serves the connections of `listener` on this core until the broker stops. `runtime` must

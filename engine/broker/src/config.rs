@@ -9,6 +9,7 @@ pub struct BrokerConfig {
     pub settings: StaticSettings,
     /// Where clients are told to connect: host and port. A port of 0 means the bound one.
     pub advertised: (String, u16),
-    /// Bytes of producers' batches kept in memory for readers at the tail; 0 keeps none.
+    /// Bytes of producers' batches kept in memory for readers at the tail, over all partitions;
+    /// 0 keeps none.
     pub tail_bytes: usize,
 }

@@ -7,7 +7,7 @@ use highwater_log::{DataDir, DataDirError, DataDirOptions, Log, LogError, OpenOp
 use highwater_log::RecoveryReport;
 use highwater_metadata::settings::Layers;
 use highwater_metadata::{Metadata, MetadataOptions, OpenError, Topic};
-use highwater_partition::Partition;
+use highwater_partition::{Partition, TailBudget};
 use highwater_runtime::{DiskError, DiskErrorKind, KvError, Runtime};
 use highwater_types::{BrokerId, TopicPartition};
 
@@ -114,6 +114,7 @@ impl<R: Runtime> Broker<R> {
             sessions: Mutex::new(SessionCache::new(slots)),
             groups: Groups::default(),
             advertised: Mutex::new(config.advertised.clone()),
+            tails: TailBudget::new(config.tail_bytes),
             scratch: ScratchPool::default(),
             connections: AtomicUsize::new(0),
             disk_full: AtomicBool::new(false),

@@ -22,19 +22,23 @@ const FREE_BYTES_RESUME: u64 = 96 << 20;
 /// How often segments are looked at that must roll because of their age.
 const ROLL_INTERVAL: Duration = Duration::from_secs(1);
 
+/// A tail that nobody used for this long gives its memory back.
+const TAIL_INTERVAL: Duration = Duration::from_secs(5);
+
 /// When a duty was done last.
 #[derive(Default)]
 struct Done {
     retention: Duration,
     flush: Duration,
     checkpoint: Duration,
+    tails: Duration,
 }
 
 impl<R: Runtime> Broker<R> {
     /// Runs until the broker stops.
     pub(crate) async fn sweep(self: Arc<Self>) {
         let start = self.runtime.mono();
-        let mut done = Done { retention: start, flush: start, checkpoint: start };
+        let mut done = Done { retention: start, flush: start, checkpoint: start, tails: start };
         while !self.stopping.load(Ordering::Acquire) {
             self.runtime.sleep(TICK).await;
             self.look_at_disk();
@@ -51,6 +55,9 @@ impl<R: Runtime> Broker<R> {
             if due(&mut done.retention, retention.min(ROLL_INTERVAL)) {
                 let now_ms = self.runtime.wall_ms();
                 self.catalog().partitions().for_each(|partition| partition.sweep(now_ms));
+            }
+            if due(&mut done.tails, TAIL_INTERVAL) {
+                self.catalog().partitions().for_each(|partition| partition.release_tail());
             }
             if due(&mut done.flush, Duration::from_millis(settings.flush_interval_ms)) {
                 self.catalog().partitions().for_each(Partition::flush);

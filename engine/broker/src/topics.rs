@@ -152,7 +152,7 @@ impl<R: Runtime> Broker<R> {
                 file_delete_delay_ms: settings.file_delete_delay_ms,
             },
             fsync: settings.durability == Durability::Fsync,
-            tail_bytes: self.config.tail_bytes,
+            tails: Arc::clone(&self.tails),
         }
     }
 

@@ -126,6 +126,7 @@ impl<R: Runtime> Partition<R> {
         if !state.offsets.committed(to) {
             return;
         }
+        state.unproven = state.unproven.filter(|end| to < *end);
         while state.acks.front().is_some_and(|(end, _)| *end <= to) {
             let (_, ack) = state.acks.pop_front().expect("the front was just seen");
             // The producer may have gone; then nobody needs the answer.

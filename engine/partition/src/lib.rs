@@ -20,5 +20,5 @@ pub use error::{AckError, OffsetError, ProduceError};
 pub use offsets::Offsets;
 pub use partition::{Partition, PartitionConfig, Status};
 pub use read::{EpochFence, FoundTime, Isolation, Parked, ReadBudget, Readable};
-pub use tail::TailBatch;
+pub use tail::{TailBatch, TailBudget};
 pub use waiter::{Waiter, Woken};

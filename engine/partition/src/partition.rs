@@ -9,7 +9,7 @@ use highwater_runtime::Runtime;
 use highwater_runtime::task::oneshot;
 use highwater_types::{LeaderEpoch, Offset, TopicId, TopicPartition};
 
-use crate::tail::TailCache;
+use crate::tail::{TailBudget, TailCache};
 use crate::waiter::Waiters;
 use crate::{AckError, Offsets};
 
@@ -21,8 +21,8 @@ pub struct PartitionConfig {
     /// Acknowledge and show records once synced (`durability=fsync`), or once in the page cache
     /// of every in-sync replica (`durability=replicated`).
     pub fsync: bool,
-    /// Bytes of the original batches kept in memory for readers at the tail; 0 keeps none.
-    pub tail_bytes: usize,
+    /// The memory for producers' own batches, shared by all partitions of a broker.
+    pub tails: Arc<TailBudget>,
 }
 
 /// What a partition does at present.
@@ -60,6 +60,9 @@ pub(crate) struct State<R: Runtime> {
     pub(crate) syncing: bool,
     /// Who waits for the syncing task to end.
     pub(crate) sync_waiters: Vec<oneshot::Sender<()>>,
+    /// What recovery found must be synced up to here before anything is served: an earlier run may
+    /// have served it, and nobody may see a high watermark below one that was seen before.
+    pub(crate) unproven: Option<Offset>,
     /// Bytes appended since the partition was led.
     pub(crate) appended_bytes: u64,
     /// What `appended_bytes` was when the high watermark was the log end.
@@ -89,6 +92,7 @@ impl<R: Runtime> Partition<R> {
         }
         offsets.check();
         let needs_sync = log.needs_sync();
+        let unproven = (offsets.high_watermark < offsets.end).then_some(offsets.end);
         let (name, topic_id) = (log.name().clone(), log.topic_id());
         let state = State {
             status: Status::Online,
@@ -96,9 +100,10 @@ impl<R: Runtime> Partition<R> {
             offsets,
             acks: VecDeque::new(),
             waiters: Waiters::default(),
-            tail: TailCache::new(config.tail_bytes),
+            tail: TailCache::new(&config.tails),
             syncing: false,
             sync_waiters: Vec::new(),
+            unproven,
             appended_bytes: 0,
             committed_bytes: 0,
             config,
@@ -146,7 +151,6 @@ impl<R: Runtime> Partition<R> {
     pub fn reconfigure(self: &Arc<Self>, config: PartitionConfig) {
         let mut state = self.lock();
         state.log.reconfigure(config.log.clone());
-        state.tail.resize(config.tail_bytes);
         let commits_at_once = state.config.fsync && !config.fsync;
         state.config = config;
         if commits_at_once {

@@ -88,7 +88,7 @@ impl<R: Runtime> Partition<R> {
         fence: EpochFence,
     ) -> Result<Readable, OffsetError> {
         let ReadBudget { max_bytes, at_least_one, tail } = budget;
-        let state = self.lock();
+        let mut state = self.lock();
         let offsets = state.readable(fence)?;
         if from < offsets.start || from > offsets.end {
             let Offsets { start, end, .. } = offsets;
@@ -211,7 +211,12 @@ impl<R: Runtime> State<R> {
             Some(_) | None => {}
         }
         match &self.status {
-            Status::Online | Status::Offline(_) => Ok(self.offsets),
+            Status::Online | Status::Offline(_) => match self.unproven {
+                None => Ok(self.offsets),
+                Some(end) => Err(OffsetError::Offline(format!(
+                    "what recovery found up to offset {end} is not synced yet"
+                ))),
+            },
             Status::Deleted => Err(OffsetError::Deleted),
         }
     }

@@ -7,6 +7,11 @@ use highwater_runtime::Runtime;
 use crate::{Partition, Status};
 
 impl<R: Runtime> Partition<R> {
+    /// Gives back the tail's memory if nobody used it since the last call.
+    pub fn release_tail(&self) {
+        self.lock().tail.release_idle();
+    }
+
     /// Rolls by time and deletes what retention lets go. Called by the broker's one sweeper.
     pub fn sweep(self: &Arc<Self>, now_ms: i64) {
         let mut state = self.lock();

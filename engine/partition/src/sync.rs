@@ -164,6 +164,7 @@ impl<R: Runtime> Partition<R> {
                 self.name()
             ));
             state.offsets = Offsets::at(start, end);
+            state.unproven = None;
         } else {
             state.offsets.end = end;
         }
