@@ -32,6 +32,29 @@ pub fn append(crc: u32, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(crc, bytes)
 }
 
+/// CRC-32C of three words and a half one, each as big-endian bytes, three zero bytes before the
+/// half word, and `rest`: the shape of a frame. The words need not be written to memory first.
+#[inline]
+#[must_use]
+pub(crate) fn of_words(words: [u64; 3], half: u32, rest: &[u8]) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    if rest.len() <= SHORT_BYTES_MAX && std::arch::is_x86_feature_detected!("sse4.2") {
+        // SAFETY: the processor has SSE 4.2.
+        return unsafe { x86::of_words(words, half, rest) };
+    }
+    of_words_soft(words, half, rest)
+}
+
+fn of_words_soft(words: [u64; 3], half: u32, rest: &[u8]) -> u32 {
+    let mut bytes = [0; 31];
+    let (chunks, tail) = bytes.as_chunks_mut::<8>();
+    for (chunk, word) in chunks.iter_mut().zip(words) {
+        *chunk = word.to_be_bytes();
+    }
+    tail[3..].copy_from_slice(&half.to_be_bytes());
+    append(crc32c::crc32c(&bytes), rest)
+}
+
 /// CRC-32C of two runs, one after the other: `second` is the CRC of the later run, which is
 /// `second_len` bytes long. Costs about 20 ns whatever the length, so the later run is not read.
 #[inline]
@@ -133,8 +156,8 @@ const fn x_to_minus_32() -> u32 {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        _mm_clmulepi64_si128, _mm_crc32_u8, _mm_crc32_u32, _mm_crc32_u64, _mm_cvtsi64_si128,
-        _mm_cvtsi128_si64,
+        _mm_clmulepi64_si128, _mm_crc32_u8, _mm_crc32_u16, _mm_crc32_u32, _mm_crc32_u64,
+        _mm_cvtsi64_si128, _mm_cvtsi128_si64,
     };
 
     use super::{DIGITS, POWERS_LESS_32};
@@ -142,8 +165,33 @@ mod x86 {
     /// [`super::append`], eight bytes an instruction.
     #[target_feature(enable = "sse4.2")]
     pub(super) fn append_short(crc: u32, bytes: &[u8]) -> u32 {
-        let (words, rest) = bytes.as_chunks::<8>();
-        let mut register = u64::from(!crc);
+        !update(!crc, bytes)
+    }
+
+    /// [`super::of_words`].
+    #[target_feature(enable = "sse4.2")]
+    pub(super) fn of_words(words: [u64; 3], half: u32, rest: &[u8]) -> u32 {
+        let mut register = u64::from(u32::MAX);
+        for word in words {
+            register = _mm_crc32_u64(register, word.swap_bytes());
+        }
+        let register = _mm_crc32_u16(register as u32, 0);
+        let register = _mm_crc32_u8(register, 0);
+        let register = _mm_crc32_u32(register, half.swap_bytes());
+        !update(register, rest)
+    }
+
+    #[inline]
+    #[target_feature(enable = "sse4.2")]
+    fn update(register: u32, bytes: &[u8]) -> u32 {
+        let mut register = u64::from(register);
+        let (blocks, rest) = bytes.as_chunks::<32>();
+        for block in blocks {
+            for word in block.as_chunks::<8>().0 {
+                register = _mm_crc32_u64(register, u64::from_le_bytes(*word));
+            }
+        }
+        let (words, rest) = rest.as_chunks::<8>();
         for word in words {
             register = _mm_crc32_u64(register, u64::from_le_bytes(*word));
         }
@@ -157,7 +205,7 @@ mod x86 {
         for byte in rest {
             register = _mm_crc32_u8(register, *byte);
         }
-        !register
+        register
     }
 
     /// [`super::shift`].
@@ -213,6 +261,31 @@ mod tests {
                     "{start}..{end}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn of_words_agrees_with_the_bytes_and_with_its_safe_twin() {
+        let mut random = ChaCha8Rng::seed_from_u64(3);
+        for len in 0..300 {
+            let words = [0; 3].map(|_: u64| random.next_u64());
+            let half = random.next_u32();
+            let mut rest = vec![0; len];
+            random.fill_bytes(&mut rest);
+            let mut bytes = words.map(u64::to_be_bytes).concat();
+            bytes.extend_from_slice(&[0; 3]);
+            bytes.extend_from_slice(&half.to_be_bytes());
+            bytes.extend_from_slice(&rest);
+            assert_eq!(
+                of_words(words, half, &rest),
+                crc32c::crc32c(&bytes),
+                "{len}"
+            );
+            assert_eq!(
+                of_words_soft(words, half, &rest),
+                crc32c::crc32c(&bytes),
+                "{len}"
+            );
         }
     }
 

@@ -14,7 +14,9 @@
 //! frame can be given its offset late, and `data`, which has a CRC of its own.
 //! Specified in `docs/format/record.md`; a change here changes that page and the version.
 
-use bytes::{BufMut, BytesMut};
+use std::mem::MaybeUninit;
+
+use bytes::BytesMut;
 use highwater_types::{Offset, Position};
 
 use crate::{Corrupt, CorruptReason, crc};
@@ -164,7 +166,8 @@ pub(crate) struct NewFrame<'a> {
 }
 
 impl NewFrame<'_> {
-    /// Appends the frame to `out`, with its CRC.
+    /// Appends the frame to `out`, with its CRC. Writes into memory that is not zeroed first, in
+    /// whole words; [`NewFrame::put_plainly`] is its safe twin.
     ///
     /// # Panics
     /// When the sections are larger than [`SECTIONS_BYTES_MAX`].
@@ -183,29 +186,96 @@ impl NewFrame<'_> {
         flags |= u16::from(self.value.is_none()) * Flags::NULL_VALUE;
         flags |= u16::from(!self.headers.is_empty()) * Flags::HEADERS;
 
-        let mut fixed = [0; at::KEY];
-        fixed[..at::TOTAL_LEN].copy_from_slice(&self.offset.0.to_be_bytes());
-        fixed[at::TOTAL_LEN..at::METADATA_LEN].copy_from_slice(&(total_len as u32).to_be_bytes());
-        fixed[at::METADATA_LEN..at::METADATA].copy_from_slice(&(metadata_len as u32).to_be_bytes());
-        fixed[at::METADATA] = METADATA_VERSION;
-        fixed[at::FLAGS..at::TIMESTAMP].copy_from_slice(&flags.to_be_bytes());
-        fixed[at::TIMESTAMP..at::DATA_CRC].copy_from_slice(&self.timestamp.to_be_bytes());
-        fixed[at::DATA_CRC..at::FRAME_CRC].copy_from_slice(&self.data_crc.to_be_bytes());
-        fixed[at::KEY_LEN..].copy_from_slice(&(key.len() as u32).to_be_bytes());
+        // Bytes 8 to 32 as numbers, where only the CRC's first byte is missing: they are summed
+        // from registers, not read back from memory.
+        let time = self.timestamp as u64;
+        let words = [
+            (total_len as u64) << 32 | metadata_len as u64,
+            u64::from(METADATA_VERSION) << 56 | u64::from(flags) << 40 | time >> 24,
+            time << 40 | u64::from(self.data_crc) << 8,
+        ];
+        let key_len = key.len() as u32;
+        let frame_len = FIXED_BYTES + total_len;
+        out.reserve(frame_len);
+        let room = &mut out.spare_capacity_mut()[..frame_len];
+        let (fixed, room) = room
+            .split_first_chunk_mut::<{ at::KEY }>()
+            .expect("at least 47 bytes");
+        fixed[..at::TOTAL_LEN].write_copy_of_slice(&self.offset.0.to_be_bytes());
+        for (place, word) in fixed[at::TOTAL_LEN..].chunks_exact_mut(8).zip(words) {
+            place.write_copy_of_slice(&word.to_be_bytes());
+        }
+        fixed[at::KEY_LEN..].write_copy_of_slice(&key_len.to_be_bytes());
+        let (rest, data) = room.split_at_mut(frame_len - at::KEY - value.len());
+        let rest = fill(
+            rest,
+            [
+                key,
+                self.headers,
+                &(self.protocol_data.len() as u32).to_be_bytes(),
+                self.protocol_data,
+                &(value.len() as u32).to_be_bytes(),
+            ],
+        );
+        let frame_crc = crc::of_words(words, key_len, rest);
+        fixed[at::FRAME_CRC..at::KEY_LEN].write_copy_of_slice(&frame_crc.to_be_bytes());
+        data.write_copy_of_slice(value);
+        let end = out.len() + frame_len;
+        // SAFETY: every byte up to `end` was written: the 39 of `fixed` one by one range, `rest`
+        // by `fill`, which checks that its parts fill it, and `data` by a copy of its length.
+        unsafe { out.set_len(end) };
+    }
+}
 
+#[cfg(test)]
+impl NewFrame<'_> {
+    /// What [`NewFrame::put`] must write, field by field.
+    pub(crate) fn put_plainly(&self, out: &mut BytesMut) {
+        use bytes::BufMut;
+        let key = self.key.unwrap_or_default();
+        let value = self.value.unwrap_or_default();
+        let metadata_len = METADATA_FIXED_BYTES + key.len() + self.headers.len();
+        let mut flags = self.batch_flags;
+        flags |= u16::from(self.key.is_none()) * Flags::NULL_KEY;
+        flags |= u16::from(self.value.is_none()) * Flags::NULL_VALUE;
+        flags |= u16::from(!self.headers.is_empty()) * Flags::HEADERS;
         let start = out.len();
-        out.reserve(FIXED_BYTES + total_len);
-        out.put_slice(&fixed);
+        out.put_u64(self.offset.0);
+        out.put_u32((metadata_len + self.protocol_data.len() + value.len()) as u32);
+        out.put_u32(metadata_len as u32);
+        out.put_u8(METADATA_VERSION);
+        out.put_u16(flags);
+        out.put_i64(self.timestamp);
+        out.put_u32(self.data_crc);
+        out.put_u32(0);
+        out.put_u32(key.len() as u32);
         out.put_slice(key);
         out.put_slice(self.headers);
         out.put_u32(self.protocol_data.len() as u32);
         out.put_slice(self.protocol_data);
         out.put_u32(value.len() as u32);
-        // The CRC's own field is still zero.
-        let frame_crc = crc::crc32c(&out[start + at::TOTAL_LEN..]);
+        let frame_crc = crc32c::crc32c(&out[start + at::TOTAL_LEN..]);
         out[start + at::FRAME_CRC..start + at::KEY_LEN].copy_from_slice(&frame_crc.to_be_bytes());
         out.put_slice(value);
     }
+}
+
+/// Writes `parts` one after the other; returns the bytes.
+///
+/// # Panics
+/// When they do not fill `room` exactly.
+#[inline]
+fn fill<'a, const N: usize>(room: &'a mut [MaybeUninit<u8>], parts: [&[u8]; N]) -> &'a [u8] {
+    let mut at = 0;
+    for part in parts {
+        if !part.is_empty() {
+            room[at..at + part.len()].write_copy_of_slice(part);
+            at += part.len();
+        }
+    }
+    assert_eq!(at, room.len(), "the parts fill the room");
+    // SAFETY: the parts were written back to back from the start, and `at` is the room's length.
+    unsafe { room.assume_init_ref() }
 }
 
 /// A frame without its data, which `input` need not hold.
@@ -226,7 +296,7 @@ pub(crate) struct Head<'a> {
 
 impl<'a> Head<'a> {
     /// As [`FrameView::decode`], but for the data and its CRC.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn decode(
         input: &'a [u8],
         at: Position,
@@ -311,9 +381,10 @@ impl<'a> Head<'a> {
 /// The CRC of a frame whose bytes up to its data are `head`, whatever its CRC field holds.
 #[inline]
 pub(crate) fn frame_crc(head: &[u8]) -> u32 {
-    let before = crc::crc32c(&head[at::TOTAL_LEN..at::FRAME_CRC]);
-    let own = crc::append(before, &[0; 4]);
-    crc::append(own, &head[at::KEY_LEN..])
+    let word = |at: usize| i64_at(head, at) as u64;
+    // The last byte of the third word is the first of the CRC's own field.
+    let words = [word(8), word(16), word(24) & !0xff];
+    crc::of_words(words, u32_at(head, at::KEY_LEN), &head[at::KEY..])
 }
 
 #[inline]

@@ -226,7 +226,7 @@ pub struct VerifiedFrames<'a> {
 }
 
 impl<'a> VerifiedFrames<'a> {
-    #[inline]
+    #[inline(always)]
     fn check(&mut self) -> Result<FrameView<'a>, CorruptReason> {
         // The batch is whole, so a frame that ends past it has a wrong length.
         let frame = FrameView::decode(self.rest, self.at, true)

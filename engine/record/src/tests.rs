@@ -222,6 +222,29 @@ fn zeros_are_the_end_of_the_log_and_never_a_record() {
 }
 
 #[test]
+fn a_frame_is_written_as_its_safe_twin_writes_it() {
+    for seed in 0..2_000 {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let record = any_record(&mut random);
+        let protocol_data = any_bytes(&mut random, 300).unwrap_or_default();
+        let frame = crate::frame::NewFrame {
+            offset: Offset(random.next_u64() >> 1),
+            batch_flags: random.next_u32() as u16 & (Flags::OF_BATCH | Flags::FIRST_OF_BATCH),
+            timestamp: random.next_u64() as i64,
+            data_crc: random.next_u32(),
+            key: record.key.as_deref(),
+            headers: &record.headers,
+            protocol_data: &protocol_data,
+            value: record.value.as_deref(),
+        };
+        let (mut got, mut expected) = (BytesMut::from(&b"x"[..]), BytesMut::from(&b"x"[..]));
+        frame.put(&mut got);
+        frame.put_plainly(&mut expected);
+        assert_eq!(got, expected, "seed {seed}");
+    }
+}
+
+#[test]
 fn random_batches_come_back_as_they_went_in() {
     for seed in 0..500 {
         let mut random = ChaCha8Rng::seed_from_u64(seed);

@@ -215,20 +215,19 @@ fn decode_large(wire: &[u8], header: &BatchHeader, limits: &Limits) -> Result<De
     let mut records = Records::new(header, limits, reserve(header, payload.len(), codec));
     let mut computed = crc::crc32c(&wire[at::ATTRIBUTES..HEADER_BYTES]);
     let mut seen = 0;
-    let mut rest_at = 0;
+    let mut rest = payload;
     while records.want_more() {
-        let (body_at, body_end) = records.next_body(payload, rest_at)?;
-        let record = records.parse(&payload[body_at..body_end])?;
-        let value = record.value.unwrap_or_default();
-        let value_at = body_at + record.value_at;
+        let body = records.next_body(&mut rest)?;
+        let record = records.parse(body)?;
+        let value_len = record.value.map_or(0, <[u8]>::len);
+        let value_at = payload.len() - rest.len() - body.len() + record.value_at;
         let value_crc = records.push(&record);
         computed = crc::append(computed, &payload[seen..value_at]);
-        computed = crc::combine(computed, value_crc, value.len());
-        seen = value_at + value.len();
-        rest_at = body_end;
+        computed = crc::combine(computed, value_crc, value_len);
+        seen = value_at + value_len;
     }
-    if rest_at != payload.len() {
-        return Err(BatchError::AfterRecords(payload.len() - rest_at));
+    if !rest.is_empty() {
+        return Err(BatchError::AfterRecords(rest.len()));
     }
     computed = crc::append(computed, &payload[seen..]);
     if computed != header.crc {
@@ -279,6 +278,7 @@ impl Records {
         self.index < self.count
     }
 
+    #[cold]
     fn refuse(&self, reason: RecordReason) -> BatchError {
         BatchError::Record(RecordError {
             index: self.index,
@@ -286,19 +286,22 @@ impl Records {
         })
     }
 
-    /// Where the body of the record at `at` starts and ends in `bytes`.
-    #[inline]
-    fn next_body(&self, bytes: &[u8], at: usize) -> Result<(usize, usize), BatchError> {
-        let mut body_at = at;
-        let len = varint::take_i32(bytes, &mut body_at).map_err(|why| self.refuse(why))?;
-        match usize::try_from(len) {
-            Ok(body_len) if body_len <= bytes.len() - body_at => Ok((body_at, body_at + body_len)),
-            Ok(_) => Err(self.refuse(RecordReason::Truncated)),
-            Err(_) => Err(self.refuse(RecordReason::Length(len))),
+    /// Takes the length and body of the next record off the front of `bytes`.
+    #[inline(always)]
+    fn next_body<'a>(&self, bytes: &mut &'a [u8]) -> Result<&'a [u8], BatchError> {
+        let mut rest = *bytes;
+        let len = varint::take_i32(&mut rest).map_err(|why| self.refuse(why))?;
+        if len < 0 {
+            return Err(self.refuse(RecordReason::Length(len)));
         }
+        let Some((body, after)) = rest.split_at_checked(len as usize) else {
+            return Err(self.refuse(RecordReason::Truncated));
+        };
+        *bytes = after;
+        Ok(body)
     }
 
-    #[inline]
+    #[inline(always)]
     fn parse<'a>(&self, body: &'a [u8]) -> Result<RawRecord<'a>, BatchError> {
         let record = RawRecord::parse(body).map_err(|why| self.refuse(why))?;
         if record.offset_delta != self.index as i32 {
@@ -308,7 +311,7 @@ impl Records {
     }
 
     /// Writes the record's frame; returns its value's CRC.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, record: &RawRecord<'_>) -> u32 {
         // As in Kafka's clients, the sum wraps.
         let timestamp = self.base_timestamp.wrapping_add(record.timestamp_delta);
@@ -343,34 +346,39 @@ impl Records {
     }
 
     fn push_all(&mut self, payload: &[u8]) -> Result<(), BatchError> {
-        let mut rest_at = 0;
+        let mut rest = payload;
         while self.want_more() {
-            let (body_at, body_end) = self.next_body(payload, rest_at)?;
-            let record = self.parse(&payload[body_at..body_end])?;
+            let body = self.next_body(&mut rest)?;
+            let record = self.parse(body)?;
             self.push(&record);
-            rest_at = body_end;
         }
-        if rest_at != payload.len() {
-            return Err(BatchError::AfterRecords(payload.len() - rest_at));
+        if !rest.is_empty() {
+            return Err(BatchError::AfterRecords(rest.len()));
         }
         Ok(())
     }
 
     fn inflate_all(&mut self, mut inflate: Inflate<'_>) -> Result<(), BatchError> {
         while self.want_more() {
-            let (body_at, body_end) = match self.next_body(inflate.window(), 0) {
-                Ok(body) => body,
-                Err(BatchError::Record(RecordError {
-                    reason: RecordReason::Truncated,
-                    ..
-                })) if inflate.fill()? => {
-                    continue;
+            let window = inflate.window();
+            let mut rest = window;
+            let ends_inside = match self.next_body(&mut rest) {
+                Ok(body) => {
+                    let record = self.parse(body)?;
+                    self.push(&record);
+                    false
                 }
+                Err(BatchError::Record(error)) if error.reason == RecordReason::Truncated => true,
                 Err(error) => return Err(error),
             };
-            let record = self.parse(&inflate.window()[body_at..body_end])?;
-            self.push(&record);
-            inflate.consume(body_end);
+            if ends_inside {
+                if !inflate.fill()? {
+                    return Err(self.refuse(RecordReason::Truncated));
+                }
+                continue;
+            }
+            let consumed = window.len() - rest.len();
+            inflate.consume(consumed);
             if self.builder.len() > inflate.max() {
                 return Err(BatchError::InflatedTooLarge { max: inflate.max() });
             }

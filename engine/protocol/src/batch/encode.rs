@@ -196,20 +196,35 @@ impl Piece {
         } else {
             frame.headers
         };
+        let key_len = frame.key.map_or(-1, |key| key.len() as i64);
+        let value_len = frame.value.map_or(-1, |value| value.len() as i64);
         let body_len = 1
             + varint::len(timestamp_delta)
             + varint::len(offset_delta)
-            + bytes_len(frame.key)
-            + bytes_len(frame.value)
+            + varint::len(key_len)
+            + varint::len(value_len)
+            + (key_len.max(0) + value_len.max(0)) as usize
             + headers.len();
-        out.reserve(body_len + 5);
-        varint::put(body_len as i64, out);
-        out.put_u8(0);
-        varint::put(timestamp_delta, out);
-        varint::put(offset_delta, out);
-        put_bytes(frame.key, out);
-        put_bytes(frame.value, out);
-        let value_len = frame.value.map_or(0, <[u8]>::len);
+        // The numbers before key and value go out together.
+        let mut front = [0; 5 * varint::LEN_MAX + 1];
+        let mut at = varint::write(body_len as i64, &mut front, 0) + 1;
+        at = varint::write(timestamp_delta, &mut front, at);
+        at = varint::write(offset_delta, &mut front, at);
+        at = varint::write(key_len, &mut front, at);
+        out.reserve(body_len + varint::LEN_MAX);
+        match frame.key {
+            None | Some([]) => {
+                at = varint::write(value_len, &mut front, at);
+                out.put_slice(&front[..at]);
+            }
+            Some(key) => {
+                out.put_slice(&front[..at]);
+                out.put_slice(key);
+                varint::put(value_len, out);
+            }
+        }
+        out.put_slice(frame.value.unwrap_or_default());
+        let value_len = value_len.max(0) as usize;
         if value_len >= COMBINE_BYTES_MIN {
             let value_at = out.len() - value_len;
             self.crc = crc::append(self.crc, &out[self.crc_at..value_at]);

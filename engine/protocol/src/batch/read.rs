@@ -157,20 +157,16 @@ fn read_one(
         header,
         records: Vec::new(),
     };
-    let mut at = 0;
+    let mut rest = &records[..];
     for index in 0..header.record_count.max(0) as u32 {
         let refuse = |reason| BatchError::Record(RecordError { index, reason });
-        let len = varint::take_i32(&records, &mut at).map_err(refuse)?;
-        let body = usize::try_from(len)
-            .ok()
-            .and_then(|len| records.get(at..)?.get(..len))
-            .ok_or(refuse(RecordReason::Length(len)))?;
-        at += body.len();
+        let body = take_bytes(&mut rest).map_err(refuse)?;
+        let body = body.ok_or(refuse(RecordReason::Length(-1)))?;
         batch
             .records
             .push(to_record(body, &header, &records).map_err(refuse)?);
     }
-    match records.len() - at {
+    match rest.len() {
         0 => Ok(batch),
         rest => Err(BatchError::AfterRecords(rest)),
     }
@@ -182,11 +178,11 @@ fn to_record(body: &[u8], header: &BatchHeader, all: &Bytes) -> Result<WireRecor
     let own = header.base_timestamp.wrapping_add(raw.timestamp_delta);
     let mut headers = Vec::new();
     if !raw.headers.is_empty() {
-        let mut at = 0;
-        for header_no in 0..varint::take_i32(raw.headers, &mut at)? {
-            let key = take_bytes(raw.headers, &mut at)?;
+        let mut rest = raw.headers;
+        for header_no in 0..varint::take_i32(&mut rest)? {
+            let key = take_bytes(&mut rest)?;
             let key = key.ok_or(RecordReason::HeaderKey(header_no as u32))?;
-            let value = take_bytes(raw.headers, &mut at)?;
+            let value = take_bytes(&mut rest)?;
             let value = value.map(|value| all.slice_ref(value));
             headers.push(WireHeader {
                 key: all.slice_ref(key),

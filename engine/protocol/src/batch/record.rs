@@ -28,27 +28,26 @@ pub(super) struct RawRecord<'a> {
 
 impl<'a> RawRecord<'a> {
     /// Reads the record whose bytes behind its length are `body`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn parse(body: &'a [u8]) -> Result<Self, RecordReason> {
         // Attributes are unused and may be anything.
-        let mut at = 1;
-        let timestamp_delta = varint::take_i64(body, &mut at)?;
-        let offset_delta = varint::take_i32(body, &mut at)?;
-        let key = take_bytes(body, &mut at)?;
-        let value = take_bytes(body, &mut at)?;
-        let value_at = at - value.map_or(0, <[u8]>::len);
-        let headers_at = at;
-        let header_count = varint::take_i32(body, &mut at)?;
-        let headers = match header_count {
+        let mut rest = body.get(1..).ok_or(RecordReason::Truncated)?;
+        let timestamp_delta = varint::take_i64(&mut rest)?;
+        let offset_delta = varint::take_i32(&mut rest)?;
+        let key = take_bytes(&mut rest)?;
+        let value = take_bytes(&mut rest)?;
+        let value_at = body.len() - rest.len() - value.map_or(0, <[u8]>::len);
+        let block = rest;
+        let headers = match varint::take_i32(&mut rest)? {
             0 => &[],
-            1.. => {
-                skip_headers(body, &mut at, header_count)?;
-                &body[headers_at..at]
+            count @ 1.. => {
+                skip_headers(&mut rest, count)?;
+                &block[..block.len() - rest.len()]
             }
-            _ => return Err(RecordReason::Length(header_count)),
+            count => return Err(RecordReason::Length(count)),
         };
-        if at != body.len() {
-            return Err(RecordReason::AfterHeaders(body.len() - at));
+        if !rest.is_empty() {
+            return Err(RecordReason::AfterHeaders(rest.len()));
         }
         Ok(Self {
             timestamp_delta,
@@ -61,27 +60,25 @@ impl<'a> RawRecord<'a> {
     }
 }
 
-/// Takes a length and that many bytes; a negative length is null.
-#[inline]
-pub(super) fn take_bytes<'a>(
-    body: &'a [u8],
-    at: &mut usize,
-) -> Result<Option<&'a [u8]>, RecordReason> {
-    let len = varint::take_i32(body, at)?;
+/// Takes a length and that many bytes off the front of `rest`; a negative length is null.
+#[inline(always)]
+pub(super) fn take_bytes<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, RecordReason> {
+    let len = varint::take_i32(rest)?;
     if len < 0 {
         return Ok(None);
     }
-    let rest = &body[*at..];
-    let bytes = rest.get(..len as usize).ok_or(RecordReason::Length(len))?;
-    *at += bytes.len();
+    let (bytes, after) = rest
+        .split_at_checked(len as usize)
+        .ok_or(RecordReason::Length(len))?;
+    *rest = after;
     Ok(Some(bytes))
 }
 
-fn skip_headers(body: &[u8], at: &mut usize, count: i32) -> Result<(), RecordReason> {
+fn skip_headers(rest: &mut &[u8], count: i32) -> Result<(), RecordReason> {
     // Each header takes at least two bytes, so a false count ends with the bytes.
     for header_no in 0..count {
-        take_bytes(body, at)?.ok_or(RecordReason::HeaderKey(header_no as u32))?;
-        take_bytes(body, at)?;
+        take_bytes(rest)?.ok_or(RecordReason::HeaderKey(header_no as u32))?;
+        take_bytes(rest)?;
     }
     Ok(())
 }

@@ -4,52 +4,61 @@ use bytes::{BufMut, BytesMut};
 
 use super::RecordReason;
 
-/// Takes a 32-bit number off the front of `input`, moving `at` on.
-#[inline]
-pub(super) fn take_i32(input: &[u8], at: &mut usize) -> Result<i32, RecordReason> {
-    match input.get(*at) {
-        Some(&byte) if byte < 0x80 => {
-            *at += 1;
-            Ok(unzigzag32(u32::from(byte)))
+/// Takes a 32-bit number off the front of `input`.
+#[inline(always)]
+pub(super) fn take_i32(input: &mut &[u8]) -> Result<i32, RecordReason> {
+    // One and two bytes by hand: nearly every number in a batch.
+    match **input {
+        [first, ref rest @ ..] if first < 0x80 => {
+            *input = rest;
+            Ok(unzigzag32(first.into()))
         }
-        Some(_) => take_i32_slow(input, at),
-        None => Err(RecordReason::Truncated),
+        [first, second, ref rest @ ..] if second < 0x80 => {
+            *input = rest;
+            Ok(unzigzag32(u32::from(first & 0x7f) | u32::from(second) << 7))
+        }
+        _ => take_i32_slow(input),
     }
 }
 
-fn take_i32_slow(input: &[u8], at: &mut usize) -> Result<i32, RecordReason> {
+#[inline(never)]
+fn take_i32_slow(input: &mut &[u8]) -> Result<i32, RecordReason> {
     let mut value: u32 = 0;
     for i in 0..5 {
-        let byte = *input.get(*at + i).ok_or(RecordReason::Truncated)?;
+        let byte = *input.get(i).ok_or(RecordReason::Truncated)?;
         value |= u32::from(byte & 0x7f) << (7 * i);
         if byte < 0x80 {
-            *at += i + 1;
+            *input = &input[i + 1..];
             return Ok(unzigzag32(value));
         }
     }
     Err(RecordReason::Varint)
 }
 
-/// Takes a 64-bit number off the front of `input`, moving `at` on.
-#[inline]
-pub(super) fn take_i64(input: &[u8], at: &mut usize) -> Result<i64, RecordReason> {
-    match input.get(*at) {
-        Some(&byte) if byte < 0x80 => {
-            *at += 1;
-            Ok(unzigzag64(u64::from(byte)))
+/// Takes a 64-bit number off the front of `input`.
+#[inline(always)]
+pub(super) fn take_i64(input: &mut &[u8]) -> Result<i64, RecordReason> {
+    match **input {
+        [first, ref rest @ ..] if first < 0x80 => {
+            *input = rest;
+            Ok(unzigzag64(first.into()))
         }
-        Some(_) => take_i64_slow(input, at),
-        None => Err(RecordReason::Truncated),
+        [first, second, ref rest @ ..] if second < 0x80 => {
+            *input = rest;
+            Ok(unzigzag64(u64::from(first & 0x7f) | u64::from(second) << 7))
+        }
+        _ => take_i64_slow(input),
     }
 }
 
-fn take_i64_slow(input: &[u8], at: &mut usize) -> Result<i64, RecordReason> {
+#[inline(never)]
+fn take_i64_slow(input: &mut &[u8]) -> Result<i64, RecordReason> {
     let mut value: u64 = 0;
     for i in 0..10 {
-        let byte = *input.get(*at + i).ok_or(RecordReason::Truncated)?;
+        let byte = *input.get(i).ok_or(RecordReason::Truncated)?;
         value |= u64::from(byte & 0x7f) << (7 * i);
         if byte < 0x80 {
-            *at += i + 1;
+            *input = &input[i + 1..];
             return Ok(unzigzag64(value));
         }
     }
@@ -78,20 +87,29 @@ pub(super) fn len(value: i64) -> usize {
 /// Appends `value`. A 32-bit number and the same 64-bit number have the same bytes.
 #[inline]
 pub(super) fn put(value: i64, out: &mut BytesMut) {
+    let mut bytes = [0; LEN_MAX];
+    let len = write(value, &mut bytes, 0);
+    out.put_slice(&bytes[..len]);
+}
+
+/// Most bytes that a number takes.
+pub(super) const LEN_MAX: usize = 10;
+
+/// Writes `value` into `out` from `at` on; returns where it ends.
+///
+/// # Panics
+/// When there is no room for it.
+#[inline(always)]
+pub(super) fn write(value: i64, out: &mut [u8], at: usize) -> usize {
     let mut rest = zigzag(value);
-    if rest < 0x80 {
-        out.put_u8(rest as u8);
-        return;
-    }
-    let mut bytes = [0; 10];
-    let mut count = 0;
+    let mut at = at;
     while rest >= 0x80 {
-        bytes[count] = rest as u8 | 0x80;
+        out[at] = rest as u8 | 0x80;
         rest >>= 7;
-        count += 1;
+        at += 1;
     }
-    bytes[count] = rest as u8;
-    out.put_slice(&bytes[..=count]);
+    out[at] = rest as u8;
+    at + 1
 }
 
 #[cfg(test)]
@@ -111,13 +129,13 @@ mod tests {
             let mut out = BytesMut::new();
             put(value, &mut out);
             assert_eq!(out.len(), len(value), "{value}");
-            let mut at = 0;
-            assert_eq!(take_i64(&out, &mut at), Ok(value));
-            assert_eq!(at, out.len());
+            let mut rest = &out[..];
+            assert_eq!(take_i64(&mut rest), Ok(value));
+            assert!(rest.is_empty());
             if let Ok(small) = i32::try_from(value) {
-                at = 0;
-                assert_eq!(take_i32(&out, &mut at), Ok(small));
-                assert_eq!(at, out.len());
+                rest = &out[..];
+                assert_eq!(take_i32(&mut rest), Ok(small));
+                assert!(rest.is_empty());
             }
         }
     }
@@ -125,16 +143,10 @@ mod tests {
     #[test]
     fn a_number_that_never_ends_is_refused() {
         let endless = [0xff; 11];
-        assert_eq!(take_i32(&endless, &mut 0), Err(RecordReason::Varint));
-        assert_eq!(take_i64(&endless, &mut 0), Err(RecordReason::Varint));
-        assert_eq!(
-            take_i32(&endless[..3], &mut 0),
-            Err(RecordReason::Truncated)
-        );
-        assert_eq!(
-            take_i64(&endless[..9], &mut 0),
-            Err(RecordReason::Truncated)
-        );
-        assert_eq!(take_i32(&[], &mut 0), Err(RecordReason::Truncated));
+        assert_eq!(take_i32(&mut &endless[..]), Err(RecordReason::Varint));
+        assert_eq!(take_i64(&mut &endless[..]), Err(RecordReason::Varint));
+        assert_eq!(take_i32(&mut &endless[..3]), Err(RecordReason::Truncated));
+        assert_eq!(take_i64(&mut &endless[..9]), Err(RecordReason::Truncated));
+        assert_eq!(take_i32(&mut &endless[..0]), Err(RecordReason::Truncated));
     }
 }

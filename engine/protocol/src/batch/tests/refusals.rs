@@ -259,8 +259,14 @@ fn timestamps_out_of_bounds_are_listed() {
 
 #[test]
 fn the_two_size_limits_hold() {
+    let limits = Limits {
+        batch_bytes_max: 4 << 20,
+        inflated_bytes_max: 4 << 20,
+        ..LIMITS
+    };
+    let refused = |wire: &[u8]| decode(wire, &limits, &mut Scratch::new()).expect_err("refused");
     let value = Bytes::from(vec![0; 1 << 20]);
-    let records: Vec<_> = (0..40)
+    let records: Vec<_> = (0..5)
         .map(|_| WireRecord::new(1, None, Some(value.clone())))
         .collect();
     let batch = WireBatch::of(records);
@@ -268,7 +274,7 @@ fn the_two_size_limits_hold() {
         let got = refused(&write(&batch, *codec));
         assert_eq!(
             got,
-            BatchError::InflatedTooLarge { max: 32 << 20 },
+            BatchError::InflatedTooLarge { max: 4 << 20 },
             "{codec}"
         );
     }
@@ -281,12 +287,12 @@ fn the_two_size_limits_hold() {
         }
     );
     // Small records: what counts is also what they take in the log.
-    let records = vec![WireRecord::new(1, None, None); 800_000];
+    let records = vec![WireRecord::new(1, None, None); 100_000];
     for codec in &Codec::ALL[1..] {
         let got = refused(&write(&WireBatch::of(records.clone()), *codec));
         assert_eq!(
             got,
-            BatchError::InflatedTooLarge { max: 32 << 20 },
+            BatchError::InflatedTooLarge { max: 4 << 20 },
             "{codec}"
         );
     }
