@@ -227,6 +227,29 @@ impl<R: Runtime> DataDir<R> {
         }
     }
 
+    /// As [`DataDir::delete_partition`] for many, which share one sync; answers those that failed.
+    pub async fn delete_partitions(
+        &self,
+        partitions: &[(TopicPartition, TopicId)],
+    ) -> Vec<(TopicPartition, DiskError)> {
+        let mut failed = Vec::new();
+        for (name, topic_id) in partitions {
+            let to = format!("{DELETED}{topic_id}-{}", name.partition);
+            let moved = remove_folder(&self.disk, &to)
+                .and_then(|()| self.disk.rename(&name.to_string(), &to));
+            match moved {
+                Err(error) if error.kind != DiskErrorKind::NotFound => {
+                    failed.push((name.clone(), error));
+                }
+                _ => {}
+            }
+        }
+        if let Err(error) = self.disk.sync_dir("").await {
+            failed.extend(partitions.iter().map(|(name, _)| (name.clone(), error.clone())));
+        }
+        failed
+    }
+
     /// Removes the files of deleted partitions, also of earlier runs; answers how many there were.
     ///
     /// # Errors

@@ -33,6 +33,9 @@ pub enum LogError {
     /// An earlier write or sync failed: reopen the log.
     #[error("the log went offline: {0}")]
     Failed(DiskError),
+    /// What opening moved is not durable yet: run [`crate::Log::begin_sync`]'s job, then ask again.
+    #[error("the log is not synced since it was opened")]
+    Unsynced,
 }
 
 /// A batch was not appended. Nothing changed, except after [`AppendError::Failed`].

@@ -77,6 +77,8 @@ pub struct Log<R: Runtime> {
     /// Counts truncations: a sync that began before one proves nothing about what came after.
     truncations: u64,
     sync_in_flight: bool,
+    /// Counts sync jobs that succeeded.
+    syncs_done: u64,
     /// Files that were cut since their last sync.
     files_cut: Vec<SegmentNo>,
     /// Names in the folder changed since its last sync.

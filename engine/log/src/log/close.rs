@@ -31,7 +31,8 @@ impl<R: Runtime> Log<R> {
             segment: point.segment,
             position: point.position,
             synced: point.offset,
-            log_start: self.start,
+            // Not one that a crash may take back: segments below it go at the next start.
+            log_start: self.start_published,
             next_segment: self.next_segment,
             max_timestamp: point.max_timestamp,
             first_timestamp: point.first_timestamp,

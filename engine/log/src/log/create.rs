@@ -81,6 +81,7 @@ impl<R: Runtime> Log<R> {
             start_published: Offset::ZERO,
             truncations: 0,
             sync_in_flight: false,
+            syncs_done: 0,
             files_cut: Vec::new(),
             folder_dirty: false,
             root_dirty: false,

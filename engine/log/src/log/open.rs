@@ -136,7 +136,8 @@ impl<R: Runtime> Log<R> {
         report: &mut RecoveryReport,
     ) -> Result<(), LogError> {
         for (no, len) in &files.segments {
-            let loaded = self.load_segment(*no, *len, Naming::Segment)?;
+            let is_last = files.segments.last().is_some_and(|(last, _)| last == no);
+            let loaded = self.load_segment(*no, *len, Naming::Segment, is_last)?;
             let synced_below = checkpoint.map_or(SegmentNo(0), |point| point.segment);
             let segment = match loaded {
                 Ok(segment) => segment,
@@ -161,12 +162,8 @@ impl<R: Runtime> Log<R> {
             }
             self.segments.push(segment);
         }
+        // Segments below the log start stay until `retain`: producers may be known by them only.
         self.join_segments();
-        let start = self.start;
-        while self.segments.len() > 1 && self.segments[0].end <= start {
-            let old = self.segments.remove(0);
-            self.remove_segment_file(old.no, old.naming)?;
-        }
         Ok(())
     }
 
@@ -176,6 +173,7 @@ impl<R: Runtime> Log<R> {
         no: SegmentNo,
         len: u64,
         naming: Naming,
+        is_last: bool,
     ) -> Result<Result<Segment<FileOf<R>>, Corrupt>, LogError> {
         let path = crate::segment::path(&self.folder, no, naming);
         let file = self.disk.open(&path)?;
@@ -184,7 +182,10 @@ impl<R: Runtime> Log<R> {
             Ok(Some(header)) => header,
             Ok(None) => return corrupt(CorruptReason::Lengths),
             Err(ScanError::Disk(error)) => return Err(error.into()),
-            Err(ScanError::Corrupt(Corrupt { reason: CorruptReason::Version(version), .. })) => {
+            // A newer release would have written the last segment; elsewhere, or as 0, it is damage.
+            Err(ScanError::Corrupt(Corrupt { reason: CorruptReason::Version(version), .. }))
+                if version > 0 && is_last =>
+            {
                 return Err(LogError::NewerFormat { file: path, version });
             }
             Err(ScanError::Corrupt(corrupt)) => return Ok(Err(corrupt)),

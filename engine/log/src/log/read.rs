@@ -88,7 +88,7 @@ impl<R: Runtime> Log<R> {
         let entry = segment.cache().index.as_ref().and_then(|i| i.floor_place(target, limit_delta));
         if let Some(entry) = entry
             && u64::from(entry.position) > fits.0
-            && self.entry_hits(segment, &first.file, entry)
+            && self.entry_hits(segment, &first.file, entry) == Ok(true)
         {
             fits = (u64::from(entry.position), segment.start.plus(entry.offset_delta.into()));
         }

@@ -80,8 +80,10 @@ impl<R: Runtime> Log<R> {
             producers_empty: false,
             epoch_newest: recovery.checkpoint.and_then(|checkpoint| checkpoint.epoch_newest),
         };
-        // The name of a folder without a checkpoint may never have become durable.
-        self.root_dirty = recovery.checkpoint.is_none();
+        // Names are durable up to the segment in which something was synced, and no further.
+        let synced_in = recovery.checkpoint.filter(|point| point.position > 0);
+        self.root_dirty = synced_in.is_none();
+        self.folder_dirty |= synced_in.is_none_or(|synced| synced.segment < self.last().no);
         recovery.epochs_from = Some(point.offset);
         self.scan(point, recovery)?;
         self.adopt_rescues(files, point, recovery)?;
@@ -275,7 +277,8 @@ impl<R: Runtime> Log<R> {
     /// Whether the batch that ends at the snapshot's offset is the one it was taken after.
     fn fits(&self, snapshot: &producers::Snapshot) -> bool {
         let Some(last) = snapshot.offset.0.checked_sub(1).map(Offset) else { return true };
-        if last < self.segments[0].start {
+        // Nothing below the log start is ever cut; its segments may be gone, in any mix.
+        if snapshot.offset <= self.start.max(self.segments[0].start) {
             return true;
         }
         let after = self.segments.partition_point(|segment| segment.start <= last);

@@ -48,7 +48,7 @@ impl<R: Runtime> Log<R> {
         recovery: &mut Recovery,
     ) -> Result<(), LogError> {
         for (no, len) in &files.rescues {
-            let Ok(mut copy) = self.load_segment(*no, *len, Naming::Rescue)? else {
+            let Ok(mut copy) = self.load_segment(*no, *len, Naming::Rescue, false)? else {
                 self.remove_segment_file(*no, Naming::Rescue)?;
                 continue;
             };

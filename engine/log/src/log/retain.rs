@@ -86,12 +86,24 @@ impl<R: Runtime> Log<R> {
         self.doomed.push(Doomed {
             path: first.path(&self.folder),
             end: first.end,
+            syncs: 0,
             due_ms: now_ms.saturating_add(delay_ms),
         });
         if self.kv.is_some() {
             self.kv_pending.push(self.kv_index.forget(first.no, 0));
         }
-        self.move_start(self.segments[0].start);
+        let first = self.segments[0].start;
+        self.move_start(first);
+        // What producers wrote in the segment must be known without it before its file goes.
+        let pending = self.snapshots.pending.iter().map(|(offset, _)| *offset);
+        if !self.snapshots.durable.iter().copied().chain(pending).any(|offset| offset >= first) {
+            self.take_snapshot();
+        }
+        if !self.snapshots.pending.is_empty() {
+            let under_way = u64::from(self.sync_in_flight);
+            let doomed = self.doomed.last_mut().expect("pushed above");
+            doomed.syncs = self.syncs_done + under_way + 1;
+        }
         self.drop_old_snapshots();
     }
 
@@ -120,11 +132,12 @@ impl<R: Runtime> Log<R> {
 
     /// Removes the files whose time has come; answers how many.
     fn remove_doomed(&mut self, now_ms: i64) -> usize {
-        let published = self.start_published;
+        let (published, syncs) = (self.start_published, self.syncs_done);
         let before = self.doomed.len();
         let disk = self.disk.clone();
         self.doomed.retain(|doomed| {
-            let is_due = doomed.end <= published && doomed.due_ms <= now_ms;
+            let is_due =
+                doomed.end <= published && doomed.syncs <= syncs && doomed.due_ms <= now_ms;
             !is_due || !is_removed(&disk, &doomed.path)
         });
         let removed = before - self.doomed.len();
@@ -155,7 +168,9 @@ impl<R: Runtime> Log<R> {
         });
         let below_start = self.segments.len() > 1 && self.segments[0].end <= self.start;
         let now = (over_size || below_start).then_some(now_ms);
-        let doomed = self.doomed.iter().filter(|doomed| doomed.end <= self.start_published);
+        let doomed = self.doomed.iter().filter(|doomed| {
+            doomed.end <= self.start_published && doomed.syncs <= self.syncs_done
+        });
         let times = [
             now,
             self.idle_roll_due_ms().filter(|_| self.last().naming == Naming::Segment),

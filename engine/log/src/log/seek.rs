@@ -1,7 +1,7 @@
 //! Finding the batch that holds an offset: a floor search in the index, then a short walk.
 
 use highwater_record::{BatchHead, Corrupt};
-use highwater_runtime::{Kv, Runtime};
+use highwater_runtime::{DiskError, Kv, Runtime};
 use highwater_types::Offset;
 
 use super::{FileOf, Log};
@@ -52,7 +52,7 @@ impl<R: Runtime> Log<R> {
         let Some(entry) = picked else {
             return Ok((Hops::new(&file, FIRST_AT, segment.len), None));
         };
-        if self.entry_hits(segment, &file, entry) {
+        if self.entry_hits(segment, &file, entry)? {
             let hops = Hops::new(&file, u64::from(entry.position), segment.len);
             return Ok((hops, Some(entry)));
         }
@@ -82,14 +82,17 @@ impl<R: Runtime> Log<R> {
         segment: &Segment<FileOf<R>>,
         file: &FileOf<R>,
         entry: IndexEntry,
-    ) -> bool {
+    ) -> Result<bool, DiskError> {
         let position = u64::from(entry.position);
         if position < FIRST_AT || position >= segment.len {
-            return false;
+            return Ok(false);
         }
-        let head = Hops::new(file, position, segment.len).next();
         let expected = segment.start.0 + u64::from(entry.offset_delta);
-        matches!(head, Ok(Some((_, head))) if head.base_offset().0 == expected)
+        match Hops::new(file, position, segment.len).next() {
+            Ok(Some((_, head))) => Ok(head.base_offset().0 == expected),
+            Ok(None) | Err(ScanError::Corrupt(_)) => Ok(false),
+            Err(ScanError::Disk(error)) => Err(error),
+        }
     }
 
     /// Brings the segment's index into memory: from the key store as far as it is good there,
@@ -105,7 +108,9 @@ impl<R: Runtime> Log<R> {
         let mut index = PositionIndex::default();
         if let Some(kv) = &self.kv {
             index = self.kv_index.load(kv, segment.no, segment.len);
-            if index.last().is_some_and(|last| !self.entry_hits(segment, file, last)) {
+            if let Some(last) = index.last()
+                && !self.entry_hits(segment, file, last)?
+            {
                 index = PositionIndex::default();
             }
         }

@@ -51,5 +51,8 @@ pub(crate) struct Doomed {
     pub(crate) path: String,
     /// The log start that must be durable first.
     pub(crate) end: Offset,
+    /// How many sync jobs must have succeeded first: what producers wrote in it is in a snapshot
+    /// that is not durable before.
+    pub(crate) syncs: u64,
     pub(crate) due_ms: i64,
 }

@@ -187,6 +187,7 @@ impl<R: Runtime> Log<R> {
     pub fn finish_sync(&mut self, done: SyncDone) {
         assert!(self.sync_in_flight, "a sync ended that never began");
         self.sync_in_flight = false;
+        self.syncs_done += 1;
         if let Some(start) = done.meta_start {
             self.start_published = self.start_published.max(start);
         }

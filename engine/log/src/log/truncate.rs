@@ -19,16 +19,17 @@ impl<R: Runtime> Log<R> {
     /// The caller has dropped every [`crate::ReadSlice`] that reaches past `end`.
     ///
     /// # Errors
-    /// `Full`: nothing changed. Others: the log is offline, reopen it.
+    /// `Full`: nothing changed. [`LogError::Unsynced`]: run the sync job that opening left. Others: the log is offline, reopen it.
     pub fn truncate_to(&mut self, end: Offset, now_ms: i64) -> Result<Offset, LogError> {
         self.online().map_err(|error| match error {
             AppendError::Failed(error) => LogError::Failed(error),
             _ => unreachable!("a log is online or failed"),
         })?;
-        if self.epochs.truncate_end(end) {
-            self.meta_dirty = true;
+        if self.last().naming == Naming::Rescue {
+            return Err(LogError::Unsynced);
         }
         if end >= self.end() {
+            self.meta_dirty |= self.epochs.truncate_end(end);
             return Ok(self.end());
         }
         let truncated = if end < self.start {
@@ -43,11 +44,14 @@ impl<R: Runtime> Log<R> {
             self.fail(error.clone());
         }
         truncated?;
+        self.meta_dirty |= self.epochs.truncate_end(self.end());
         self.forget_past(now_ms)?;
         self.check();
         Ok(self.end())
     }
 
+    /// Cuts at the border of the batch that holds `end`. When the log start lies in that batch,
+    /// nothing is left: the log goes on empty at `end`.
     fn cut_at(&mut self, end: Offset, now_ms: i64) -> Result<(), LogError> {
         let at = self.segment_at(end);
         let segment = &self.segments[at];
@@ -56,6 +60,10 @@ impl<R: Runtime> Log<R> {
             // What is not there cannot be cut: the segment ends where its batches end.
             Err(_) => (end, segment.len),
         };
+        if cut < self.start {
+            self.truncations += 1;
+            return self.restart_at(end, now_ms);
+        }
         let is_active = at + 1 == self.segments.len();
         if !is_active {
             // A sealed file takes no records any more: the next ones go to a fresh segment, whose
@@ -118,17 +126,18 @@ impl<R: Runtime> Log<R> {
     /// Rebuilds producer state up to the new end (rule 79).
     fn forget_past(&mut self, now_ms: i64) -> Result<(), LogError> {
         self.drop_snapshots_past(self.end());
-        for (offset, _) in std::mem::take(&mut self.snapshots.pending) {
-            // Not durable yet, but as good as the others for what follows.
-            self.snapshots.durable.push(offset);
-        }
-        let files = Files { snapshots: self.snapshots.durable.clone(), ..Files::default() };
-        self.snapshots.durable.clear();
+        let pending = std::mem::take(&mut self.snapshots.pending);
+        let mut files = Files::default();
+        files.snapshots.append(&mut self.snapshots.durable);
+        files.snapshots.extend(pending.iter().map(|(offset, _)| *offset));
+        files.snapshots.sort_unstable();
         let mut recovery = Recovery::new(None, now_ms, RecoveryReport::default());
         self.active.last_print = 0;
         self.load_producers(&files, &mut recovery)?;
+        let is_pending = |offset: &Offset| pending.iter().any(|(known, _)| known == offset);
+        self.snapshots.durable.retain(|offset| !is_pending(offset));
+        self.snapshots.pending = pending;
         self.replay(&mut recovery)?;
-        assert_ne!(self.last().naming, Naming::Rescue, "a rescue copy is truncated by recovery only");
         Ok(())
     }
 }
