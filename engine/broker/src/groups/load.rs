@@ -85,7 +85,14 @@ impl<R: Runtime> Slot<R> {
                 }
                 Status::Deleted => return Ok(None),
             }
-            let readable = self.partition.read(from, budget, Isolation::Uncommitted, None)?;
+            let readable = match self.partition.read(from, budget, Isolation::Uncommitted, None) {
+                Err(OffsetError::Offline(_)) => {
+                    self.partition.sync_now().await;
+                    self.runtime.sleep(PAUSE).await;
+                    continue;
+                }
+                other => other?,
+            };
             let (Readable::Stored { bytes, offsets }, _) = (readable, ()) else {
                 continue;
             };

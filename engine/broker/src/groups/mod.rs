@@ -7,6 +7,7 @@ mod load;
 mod slot;
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use highwater_metadata::state::{NewTopic, OFFSETS_TOPIC};
 use highwater_runtime::Runtime;
@@ -19,6 +20,10 @@ use crate::error_code::ResponseError;
 
 /// Segments of the topic: small ones, because only whole ones can go.
 const SEGMENT_BYTES: &str = "16777216";
+
+/// How often, and with what pause, a request tries to make the topic or waits for its maker.
+const MAKE_ATTEMPTS: usize = 20;
+const MAKE_PAUSE: Duration = Duration::from_millis(25);
 
 /// The coordinators of this broker.
 pub(crate) struct Groups<R: Runtime> {
@@ -87,10 +92,15 @@ impl<R: Runtime> Groups<R> {
         broker: &Arc<Broker<R>>,
         group: &str,
     ) -> Result<Arc<Slot<R>>, ResponseError> {
-        if let Some(slot) = self.slot(broker, group)? {
-            return Ok(slot);
+        for _ in 0..MAKE_ATTEMPTS {
+            if let Some(slot) = self.slot(broker, group)? {
+                return Ok(slot);
+            }
+            // Another request may be making it: then it is there in a moment.
+            if !make_topic(broker).await {
+                broker.runtime().sleep(MAKE_PAUSE).await;
+            }
         }
-        make_topic(broker).await;
         self.slot(broker, group)?.ok_or(ResponseError::CoordinatorNotAvailable)
     }
 
@@ -122,8 +132,8 @@ impl<R: Runtime> Groups<R> {
     }
 }
 
-/// Makes `__consumer_offsets`; that it is there already is as good.
-async fn make_topic<R: Runtime>(broker: &Arc<Broker<R>>) {
+/// Makes `__consumer_offsets`; false when it was not made by this call.
+async fn make_topic<R: Runtime>(broker: &Arc<Broker<R>>) -> bool {
     let partitions = i32::try_from(broker.settings().offsets_topic_partitions).unwrap_or(1);
     let set = |key: &str, value: &str| (key.to_owned(), Some(value.to_owned()));
     let topic = NewTopic {
@@ -132,10 +142,15 @@ async fn make_topic<R: Runtime>(broker: &Arc<Broker<R>>) {
         configs: vec![set("segment.bytes", SEGMENT_BYTES)],
         ..NewTopic::named(OFFSETS_TOPIC)
     };
-    if let Err(error) = broker.metadata().create_topics(&[topic], false).await {
-        broker.runtime().log(format_args!("cannot make {OFFSETS_TOPIC}: {error}"));
-    }
+    let made = match broker.metadata().create_topics(&[topic], false).await {
+        Ok((answers, _)) => answers.iter().all(Result::is_ok),
+        Err(error) => {
+            broker.runtime().log(format_args!("cannot make {OFFSETS_TOPIC}: {error}"));
+            false
+        }
+    };
     broker.act_on_changes().await;
+    made
 }
 
 /// The partition of `__consumer_offsets` that keeps `group`: Kafka's own mapping, Java's hash of

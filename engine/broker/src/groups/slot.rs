@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use highwater_coordinator::{
-    Answer, AppendId, Config, Coordinator, Effect, Event, Now, Record, Token,
+    Answer, AppendId, Config, Coordinator, Effect, Event, Now, Record, Replay, Token,
 };
 use highwater_metadata::settings::BrokerSettings;
 use highwater_partition::{Ack, AckError, Acks, Partition, ProduceError};
@@ -86,8 +86,14 @@ impl<R: Runtime> Slot<R> {
                 timing: false,
             }),
         });
-        let known = broker.metadata().state().topics().map(|topic| topic.id).collect();
-        slot.load(Some(known));
+        let offsets = partition.offsets();
+        if offsets.start == offsets.end {
+            // Nothing to read: the first member of a new cluster is not sent away to come again.
+            slot.ready(|config, now| Replay::default().finish(config, now), 0);
+        } else {
+            let known = broker.metadata().state().topics().map(|topic| topic.id).collect();
+            slot.load(Some(known));
+        }
         slot
     }
 
