@@ -85,7 +85,9 @@ impl<R: Runtime> Partition<R> {
         };
         if !appended.duplicate {
             if let Some(original) = original {
-                state.tail.push(appended.base, appended.end, epoch, original);
+                state
+                    .tail
+                    .push(appended.base, appended.end, epoch, original);
             }
             self.after_append(&mut state, batch.len() as u64);
         }

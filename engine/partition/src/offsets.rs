@@ -20,19 +20,32 @@ impl Offsets {
     /// All four at `start`.
     #[must_use]
     pub fn at(start: Offset, end: Offset) -> Self {
-        Self { start, last_stable: end, high_watermark: end, end }
+        Self {
+            start,
+            last_stable: end,
+            high_watermark: end,
+            end,
+        }
     }
 
     /// Moves the end forward after an append.
     pub fn appended(&mut self, end: Offset) {
-        assert!(self.end <= end, "an append moved the end from {} back to {end}", self.end);
+        assert!(
+            self.end <= end,
+            "an append moved the end from {} back to {end}",
+            self.end
+        );
         self.end = end;
         self.check();
     }
 
     /// Moves the high watermark to `to` unless it is there or further; answers whether it moved.
     pub fn committed(&mut self, to: Offset) -> bool {
-        assert!(to <= self.end, "commit up to {to} is past the end {}", self.end);
+        assert!(
+            to <= self.end,
+            "commit up to {to} is past the end {}",
+            self.end
+        );
         let moved = to > self.high_watermark;
         if moved {
             self.high_watermark = to;
@@ -44,8 +57,16 @@ impl Offsets {
 
     /// Moves the start forward after records were deleted; the watermarks follow (rule 8).
     pub fn trimmed(&mut self, start: Offset) {
-        assert!(start >= self.start, "the start moved from {} back to {start}", self.start);
-        assert!(start <= self.end, "start {start} is past the end {}", self.end);
+        assert!(
+            start >= self.start,
+            "the start moved from {} back to {start}",
+            self.start
+        );
+        assert!(
+            start <= self.end,
+            "start {start} is past the end {}",
+            self.end
+        );
         self.start = start;
         self.high_watermark = self.high_watermark.max(start);
         self.last_stable = self.last_stable.max(start);
@@ -55,13 +76,24 @@ impl Offsets {
     /// Asserted after each change; a violation stops the broker rather than serve wrong data.
     #[track_caller]
     pub fn check(&self) {
-        let Self { start, last_stable, high_watermark, end } = *self;
-        assert!(start <= last_stable, "start {start} is past last stable offset {last_stable}");
+        let Self {
+            start,
+            last_stable,
+            high_watermark,
+            end,
+        } = *self;
+        assert!(
+            start <= last_stable,
+            "start {start} is past last stable offset {last_stable}"
+        );
         assert!(
             last_stable <= high_watermark,
             "last stable offset {last_stable} is past high watermark {high_watermark}"
         );
-        assert!(high_watermark <= end, "high watermark {high_watermark} is past end {end}");
+        assert!(
+            high_watermark <= end,
+            "high watermark {high_watermark} is past end {end}"
+        );
     }
 }
 

@@ -110,7 +110,13 @@ impl<R: Runtime> Partition<R> {
             log,
         };
         let (runtime, kv) = (runtime.clone(), kv.cloned());
-        let partition = Arc::new(Self { name, topic_id, runtime, kv, state: Mutex::new(state) });
+        let partition = Arc::new(Self {
+            name,
+            topic_id,
+            runtime,
+            kv,
+            state: Mutex::new(state),
+        });
         if needs_sync {
             partition.flush();
         }
@@ -180,6 +186,8 @@ impl<R: Runtime> Partition<R> {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State<R>> {
-        self.state.lock().expect("a panic under this lock stops the broker")
+        self.state
+            .lock()
+            .expect("a panic under this lock stops the broker")
     }
 }

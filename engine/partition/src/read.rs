@@ -87,16 +87,27 @@ impl<R: Runtime> Partition<R> {
         isolation: Isolation,
         fence: EpochFence,
     ) -> Result<Readable, OffsetError> {
-        let ReadBudget { max_bytes, at_least_one, tail } = budget;
+        let ReadBudget {
+            max_bytes,
+            at_least_one,
+            tail,
+        } = budget;
         let mut state = self.lock();
         let offsets = state.readable(fence)?;
         if from < offsets.start || from > offsets.end {
             let Offsets { start, end, .. } = offsets;
-            return Err(OffsetError::OutOfRange { asked: from, start, end });
+            return Err(OffsetError::OutOfRange {
+                asked: from,
+                start,
+                end,
+            });
         }
         let limit = isolation.limit(&offsets);
         if from >= limit || (max_bytes == 0 && !at_least_one) {
-            return Ok(Readable::Stored { bytes: Bytes::new(), offsets });
+            return Ok(Readable::Stored {
+                bytes: Bytes::new(),
+                offsets,
+            });
         }
         if tail {
             let batches = state.tail.read(from, limit, max_bytes, at_least_one);
@@ -105,7 +116,10 @@ impl<R: Runtime> Partition<R> {
             }
         }
         let slice = state.log.read(from, limit, max_bytes, at_least_one)?;
-        Ok(Readable::Stored { bytes: slice.bytes, offsets })
+        Ok(Readable::Stored {
+            bytes: slice.bytes,
+            offsets,
+        })
     }
 
     /// The watermarks, if the caller's epoch is current.
@@ -130,7 +144,11 @@ impl<R: Runtime> Partition<R> {
         let state = self.lock();
         let limit = isolation.limit(&state.readable(fence)?);
         let found = state.log.offset_for_time(timestamp, limit)?;
-        Ok(found.map(|(offset, timestamp, epoch)| FoundTime { offset, timestamp, epoch }))
+        Ok(found.map(|(offset, timestamp, epoch)| FoundTime {
+            offset,
+            timestamp,
+            epoch,
+        }))
     }
 
     /// The first record that has the largest timestamp below `isolation`'s limit.
@@ -145,7 +163,11 @@ impl<R: Runtime> Partition<R> {
         let state = self.lock();
         let limit = isolation.limit(&state.readable(fence)?);
         let found = state.log.max_timestamp(limit)?;
-        Ok(found.map(|(offset, timestamp, epoch)| FoundTime { offset, timestamp, epoch }))
+        Ok(found.map(|(offset, timestamp, epoch)| FoundTime {
+            offset,
+            timestamp,
+            epoch,
+        }))
     }
 
     /// Where the largest epoch `<= asked` ends (rule 31); `None` when this log cannot say.
@@ -181,7 +203,10 @@ impl<R: Runtime> Partition<R> {
             waiter.wake();
         }
         let id = state.waiters.park(waiter);
-        Parked { partition: Arc::clone(self), id }
+        Parked {
+            partition: Arc::clone(self),
+            id,
+        }
     }
 }
 

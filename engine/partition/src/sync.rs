@@ -22,7 +22,9 @@ impl<R: Runtime> Partition<R> {
         }
         state.syncing = true;
         let partition = Arc::clone(self);
-        self.runtime.spawn("partition-sync", async move { partition.sync_until_clean().await });
+        self.runtime.spawn("partition-sync", async move {
+            partition.sync_until_clean().await
+        });
     }
 
     /// Syncs what was appended so far, for topics that acknowledge earlier.
@@ -109,7 +111,10 @@ impl<R: Runtime> Partition<R> {
         }
         state.waiters.wake();
         let partition = Arc::clone(self);
-        self.runtime.spawn("partition-recovery", async move { partition.recover().await });
+        self.runtime.spawn(
+            "partition-recovery",
+            async move { partition.recover().await },
+        );
     }
 
     /// Tries until the log is back: batches that are not durable are written to a new file.
@@ -146,9 +151,17 @@ impl<R: Runtime> Partition<R> {
             checkpoint: Some(state.log.checkpoint()),
         };
         let now_ms = self.runtime.wall_ms();
-        let (log, report) =
-            Log::open(&self.runtime, self.kv.as_ref(), self.name(), options, now_ms)?;
-        self.runtime.log(format_args!("partition {} recovered: {report}", self.name()));
+        let (log, report) = Log::open(
+            &self.runtime,
+            self.kv.as_ref(),
+            self.name(),
+            options,
+            now_ms,
+        )?;
+        self.runtime.log(format_args!(
+            "partition {} recovered: {report}",
+            self.name()
+        ));
         let (start, end) = (log.start(), log.end());
         state.log = log;
         let committed = state.offsets.high_watermark;

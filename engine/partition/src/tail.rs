@@ -34,7 +34,10 @@ impl TailBudget {
     /// A budget of `bytes_max` bytes; 0 keeps no batch anywhere.
     #[must_use]
     pub fn new(bytes_max: usize) -> Arc<Self> {
-        Arc::new(Self { bytes_max, bytes_used: AtomicUsize::new(0) })
+        Arc::new(Self {
+            bytes_max,
+            bytes_used: AtomicUsize::new(0),
+        })
     }
 
     /// Whether any batch is kept.
@@ -75,14 +78,22 @@ pub(crate) struct TailCache {
 
 impl TailCache {
     pub(crate) fn new(budget: &Arc<TailBudget>) -> Self {
-        Self { batches: VecDeque::new(), budget: Arc::clone(budget), used: false }
+        Self {
+            batches: VecDeque::new(),
+            budget: Arc::clone(budget),
+            used: false,
+        }
     }
 
     /// Keeps the batch just appended; the oldest of this partition go for it. A gap before it (a
     /// batch that was not kept) drops what is older: the cache is contiguous.
     pub(crate) fn push(&mut self, base: Offset, end: Offset, epoch: LeaderEpoch, wire: Bytes) {
         self.used = true;
-        if self.batches.back().is_some_and(|newest| newest.end_offset != base) {
+        if self
+            .batches
+            .back()
+            .is_some_and(|newest| newest.end_offset != base)
+        {
             self.clear();
         }
         while !self.budget.take(wire.len()) {
@@ -91,7 +102,12 @@ impl TailCache {
             }
             self.drop_oldest();
         }
-        self.batches.push_back(TailBatch { base_offset: base, end_offset: end, epoch, wire });
+        self.batches.push_back(TailBatch {
+            base_offset: base,
+            end_offset: end,
+            epoch,
+            wire,
+        });
     }
 
     /// Gives everything back if neither a producer nor a reader came since the last call.
@@ -112,8 +128,12 @@ impl TailCache {
     ) -> Vec<TailBatch> {
         self.used = true;
         let mut found = Vec::new();
-        let at = self.batches.partition_point(|batch| batch.end_offset <= from);
-        let Some(first) = self.batches.get(at) else { return found };
+        let at = self
+            .batches
+            .partition_point(|batch| batch.end_offset <= from);
+        let Some(first) = self.batches.get(at) else {
+            return found;
+        };
         if first.base_offset > from {
             return found;
         }
@@ -131,14 +151,19 @@ impl TailCache {
 
     /// Drops batches that end before the log's new start.
     pub(crate) fn trim(&mut self, start: Offset) {
-        while self.batches.front().is_some_and(|oldest| oldest.end_offset <= start) {
+        while self
+            .batches
+            .front()
+            .is_some_and(|oldest| oldest.end_offset <= start)
+        {
             self.drop_oldest();
         }
     }
 
     pub(crate) fn clear(&mut self) {
         let batches = std::mem::take(&mut self.batches);
-        self.budget.give(batches.iter().map(|batch| batch.wire.len()).sum());
+        self.budget
+            .give(batches.iter().map(|batch| batch.wire.len()).sum());
     }
 
     fn drop_oldest(&mut self) {
@@ -177,7 +202,11 @@ mod tests {
     fn a_read_starts_at_the_batch_that_holds_the_offset_and_stays_below_the_limit() {
         let mut cache = cache_of(&[(0, 3), (3, 5), (5, 9)], 100);
         assert_eq!(bases(&mut cache, 4, 9, 100), [3, 5]);
-        assert_eq!(bases(&mut cache, 4, 8, 100), [3], "a batch that reaches past the limit is hidden");
+        assert_eq!(
+            bases(&mut cache, 4, 8, 100),
+            [3],
+            "a batch that reaches past the limit is hidden"
+        );
         assert_eq!(bases(&mut cache, 9, 9, 100), [0u64; 0]);
     }
 
@@ -191,7 +220,10 @@ mod tests {
     #[test]
     fn the_oldest_batches_go_when_the_cache_is_full() {
         let mut cache = cache_of(&[(0, 3), (3, 5), (5, 9)], 20);
-        assert!(bases(&mut cache, 0, 9, 100).is_empty(), "what is not cached comes from the log");
+        assert!(
+            bases(&mut cache, 0, 9, 100).is_empty(),
+            "what is not cached comes from the log"
+        );
         assert_eq!(bases(&mut cache, 3, 9, 100), [3, 5]);
     }
 

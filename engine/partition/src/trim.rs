@@ -26,7 +26,11 @@ impl<R: Runtime> Partition<R> {
             let to = to.unwrap_or(offsets.high_watermark);
             if to > offsets.high_watermark {
                 let (start, end) = (offsets.start, offsets.high_watermark);
-                return Err(OffsetError::OutOfRange { asked: to, start, end });
+                return Err(OffsetError::OutOfRange {
+                    asked: to,
+                    start,
+                    end,
+                });
             }
             if to <= offsets.start {
                 return Ok(offsets.start);

@@ -48,7 +48,9 @@ impl Waiter {
     /// Ready once woken; stays ready.
     #[must_use]
     pub fn woken(self: &Arc<Self>) -> Woken {
-        Woken { waiter: Arc::clone(self) }
+        Woken {
+            waiter: Arc::clone(self),
+        }
     }
 }
 
@@ -98,7 +100,9 @@ impl Waiters {
     }
 
     pub(crate) fn gained(&self, bytes: u64) {
-        self.parked.iter().for_each(|(_, waiter)| waiter.gained(bytes));
+        self.parked
+            .iter()
+            .for_each(|(_, waiter)| waiter.gained(bytes));
     }
 
     pub(crate) fn wake(&self) {

@@ -3,5 +3,7 @@
 mod ids;
 mod offset;
 
-pub use ids::{BrokerId, LeaderEpoch, ProducerEpoch, ProducerId, SegmentNo, TopicId, TopicPartition};
+pub use ids::{
+    BrokerId, LeaderEpoch, ProducerEpoch, ProducerId, SegmentNo, TopicId, TopicPartition,
+};
 pub use offset::{Offset, Position};

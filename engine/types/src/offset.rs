@@ -20,8 +20,14 @@ impl Offset {
     /// When the sum leaves the range of offsets: a log of 2^63 records is a bug.
     #[must_use]
     pub fn plus(self, count: u64) -> Self {
-        let sum = self.0.checked_add(count).expect("an offset stays below 2^64");
-        assert!(sum <= Self::MAX.0, "offset {sum} is past the largest offset");
+        let sum = self
+            .0
+            .checked_add(count)
+            .expect("an offset stays below 2^64");
+        assert!(
+            sum <= Self::MAX.0,
+            "offset {sum} is past the largest offset"
+        );
         Self(sum)
     }
 
