@@ -19,7 +19,6 @@ use crate::error_code::ResponseError;
 use crate::groups::Groups;
 use crate::scratch::ScratchPool;
 use crate::session::SessionCache;
-use crate::BrokerConfig;
 
 /// How long to wait before accepting again when descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -27,7 +26,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// One broker. Shared by all cores.
 pub struct Broker<R: Runtime> {
     pub(crate) runtime: R,
-    pub(crate) config: BrokerConfig,
     pub(crate) kv: Option<R::Kv>,
     pub(crate) data_dir: DataDir<R>,
     pub(crate) metadata: Metadata<R>,

@@ -119,7 +119,6 @@ impl<R: Runtime> Broker<R> {
             connections: AtomicUsize::new(0),
             disk_full: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
-            config,
             runtime,
         });
         broker.look_at_disk();

@@ -69,10 +69,11 @@ impl<R: Runtime> Partition<R> {
                 let mut state = self.lock();
                 let job = state.log.begin_sync();
                 state.syncing = job.is_some();
-                if job.is_none() && state.status == Status::Online {
-                    if let Some(failure) = state.log.failure().cloned() {
-                        self.disk_failed(&mut state, failure);
-                    }
+                if job.is_none()
+                    && state.status == Status::Online
+                    && let Some(failure) = state.log.failure().cloned()
+                {
+                    self.disk_failed(&mut state, failure);
                 }
                 (job, state.appended_bytes)
             };

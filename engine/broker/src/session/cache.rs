@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::session::{Asked, Key, Session};
+use super::state::{Asked, Key, Session};
 
 /// A session that nobody used for so long may be evicted for a new one (rule 69).
 const STALE_AFTER: Duration = Duration::from_secs(120);
@@ -183,11 +183,6 @@ impl SessionCache {
         }
         Ok(Some(&mut slot.session))
     }
-
-    /// Sessions and the partitions they remember.
-    pub(crate) fn size(&self) -> (usize, usize) {
-        (self.slots.len(), self.slots.values().map(|slot| slot.session.len()).sum())
-    }
 }
 
 /// Epochs count from 1 and wrap to 1.
@@ -246,7 +241,7 @@ mod tests {
         let id = begin(&mut cache, (0, 0), &asks(0..1), 0).unwrap().id();
         let gone = cache.begin((id, 1), &[], &[key(0)], Duration::ZERO, 0);
         assert_eq!(gone, Ok(Begin::Sessionless));
-        assert_eq!(cache.size(), (0, 0));
+        assert_eq!(begin(&mut cache, (id, 2), &[], 0), Err(SessionError::NotFound));
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub(crate) async fn find<R: Runtime>(
         Ok((host, port)) => answer
             .with_node_id(BrokerId(broker.node_id()))
             .with_host(StrBytes::from_string(host))
-            .with_port(i32::from(port)),
+            .with_port(port),
         Err((error, why)) => answer
             .with_node_id(BrokerId(-1))
             .with_port(-1)

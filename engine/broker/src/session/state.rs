@@ -93,11 +93,6 @@ impl Session {
         self.turns.is_empty()
     }
 
-    /// How many partitions it remembers.
-    pub(crate) fn len(&self) -> usize {
-        self.turns.len()
-    }
-
     /// Whether the client names topics by id; `None` while it has none.
     pub(crate) fn by_id(&self) -> Option<bool> {
         self.turns.values().next().map(|(key, _, _)| key.name.is_empty())
