@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use highwater_metadata::Applied;
 use highwater_runtime::Runtime;
 use highwater_runtime::task::oneshot;
 
@@ -16,8 +17,12 @@ impl<R: Runtime> Broker<R> {
         let broker = Arc::clone(self);
         self.runtime.spawn("metadata-changes", async move {
             let mut changes = broker.metadata.changes().await;
-            while let Some(records) = changes.next_commit() {
-                broker.apply(&records).await;
+            loop {
+                let commits: Vec<Applied> = std::iter::from_fn(|| changes.next_commit()).collect();
+                if commits.is_empty() {
+                    break;
+                }
+                broker.apply(&commits).await;
             }
             drop(changes);
             // The caller may be gone: the changes act all the same.

@@ -226,24 +226,27 @@ impl<R: Runtime> Metadata<R> {
         self.run(command, validate_only).await
     }
 
-    /// Deletes the topic of that id.
+    /// Deletes topics by id, each on its own: one that is refused leaves the others.
     ///
     /// # Errors
-    /// [`CommitError`].
-    pub async fn delete_topic(
+    /// [`CommitError`]: no topic was deleted, or it is not known.
+    pub async fn delete_topics(
         &self,
-        id: TopicId,
-    ) -> Result<Applied, CommitError<DeleteTopicError>> {
+        ids: &[TopicId],
+    ) -> Result<Vec<Result<(), DeleteTopicError>>, CommitError<std::convert::Infallible>> {
         let command = |draft: &mut Draft<'_>| {
             let layers = draft.state().layers(self.broker(), self.statics());
             if !layers.broker_settings().delete_topic {
-                return Err(DeleteTopicError::Disabled);
+                return Ok(vec![Err(DeleteTopicError::Disabled); ids.len()]);
             }
-            let record = draft.state().delete_topic(id)?;
-            draft.add(record);
-            Ok(())
+            let mut answers = Vec::with_capacity(ids.len());
+            for id in ids {
+                let record = draft.state().delete_topic(*id);
+                answers.push(record.map(|record| draft.add(record)));
+            }
+            Ok(answers)
         };
-        Ok(self.run(command, false).await?.1)
+        Ok(self.run(command, false).await?.0)
     }
 
     /// Brings the topic `name` to `count` partitions.

@@ -43,7 +43,9 @@ impl WireCode for CreateTopicError {
                 ResponseError::InvalidPartitions
             }
             Self::ClusterFull { .. } => ResponseError::PolicyViolation,
-            Self::ReplicationFactor { .. } => ResponseError::InvalidReplicationFactor,
+            Self::NoReplication | Self::ReplicationFactor { .. } => {
+                ResponseError::InvalidReplicationFactor
+            }
             Self::CountAndAssignment { .. } | Self::Reserved { .. } => {
                 ResponseError::InvalidRequest
             }

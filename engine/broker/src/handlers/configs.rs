@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use highwater_metadata::settings::Described;
-use highwater_metadata::state::{AlterConfigError, ConfigOp, ConfigOpKind, check_topic_name};
+use highwater_metadata::state::{
+    AlterConfigError, ConfigOp, ConfigOpKind, UnknownTopic, check_topic_name,
+};
 use highwater_metadata::{CommitError, ConfigsChange};
 use highwater_protocol::message::StrBytes;
 use highwater_protocol::message::messages::describe_configs_request::DescribeConfigsResource;
@@ -99,8 +101,8 @@ fn described<R: Runtime>(
     let layers = state.layers(metadata.broker(), metadata.statics());
     let mut settings = match Resource::of(broker, resource.resource_type, &resource.resource_name)? {
         Resource::Topic(name) => {
-            let unknown = ResponseError::UnknownTopicOrPartition;
-            let topic = state.topic(&name).ok_or_else(|| (unknown, unknown.to_string()))?;
+            let topic = state.topic(&name);
+            let topic = topic.ok_or_else(|| (UnknownTopic.wire(), UnknownTopic.to_string()))?;
             layers.describe_topic(&topic.configs)
         }
         Resource::Broker(None) => layers.describe_cluster(),

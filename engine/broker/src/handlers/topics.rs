@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use highwater_metadata::state::{Assignment, NewTopic, Topic};
+use highwater_metadata::state::{Assignment, DeleteTopicError, NewTopic, Topic, UnknownTopic};
 use highwater_protocol::message::StrBytes;
 use highwater_protocol::message::messages::create_partitions_request::CreatePartitionsTopic;
 use highwater_protocol::message::messages::create_partitions_response::CreatePartitionsTopicResult;
@@ -151,16 +151,22 @@ pub(crate) async fn delete<R: Runtime>(
             Err(failed) => results.push(failed),
         }
     }
+    let ids: Vec<TopicId> = targets
+        .iter()
+        .filter(|(_, times)| **times == Times::Once)
+        .filter_map(|(target, _)| target.id)
+        .collect();
+    let mut deleted = delete_all(broker, context, &ids).await.into_iter();
     for (target, times) in targets {
         let answer = match (times, target.id) {
             (Times::Twice, _) => Err(twice()),
-            (Times::Once, Some(id)) => delete_one(broker, context, id).await,
+            (Times::Once, Some(_)) => deleted.next().expect("one answer an id, in order"),
             (Times::Once, None) => {
                 let error = match target.asked_id {
                     TopicId::NONE => ResponseError::UnknownTopicOrPartition,
                     _ => ResponseError::UnknownTopicId,
                 };
-                Err((error, error.to_string()))
+                Err((error, UnknownTopic.to_string()))
             }
         };
         let shown = target.id.unwrap_or(target.asked_id);
@@ -215,20 +221,22 @@ impl Target {
     }
 }
 
-async fn delete_one<R: Runtime>(
+/// Deletes in one commit; answers in the order of `ids`.
+async fn delete_all<R: Runtime>(
     broker: &Broker<R>,
     context: &Context<'_>,
-    id: TopicId,
-) -> Result<(), Explained> {
-    match broker.metadata().delete_topic(id).await {
-        Ok(_) => Ok(()),
-        Err(error) => Err(match error.wire() {
-            // Older clients do not know the code.
-            ResponseError::TopicDeletionDisabled if context.version() < 3 => {
-                (ResponseError::InvalidRequest, error.to_string())
-            }
-            wire => (wire, error.to_string()),
-        }),
+    ids: &[TopicId],
+) -> Vec<Result<(), Explained>> {
+    let explained = |error: DeleteTopicError| match error.wire() {
+        // Older clients do not know the code.
+        ResponseError::TopicDeletionDisabled if context.version() < 3 => {
+            (ResponseError::InvalidRequest, error.to_string())
+        }
+        wire => (wire, error.to_string()),
+    };
+    match broker.metadata().delete_topics(ids).await {
+        Ok(answers) => answers.into_iter().map(|answer| answer.map_err(explained)).collect(),
+        Err(error) => vec![Err((error.wire(), error.to_string())); ids.len()],
     }
 }
 

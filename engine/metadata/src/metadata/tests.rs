@@ -82,7 +82,8 @@ fn changes_come_in_commit_order_and_once() {
     let topic = create(&world, &metadata, "t");
     world.block_on(async {
         metadata.next_producer_id().await.expect("on disk");
-        metadata.delete_topic(topic.id).await.expect("it is there");
+        let gone = metadata.delete_topics(&[topic.id]).await.expect("on disk");
+        assert_eq!(gone, [Ok(())]);
         let mut changes = metadata.changes().await;
         let made = changes.next_commit().expect("the topic was made");
         assert!(matches!(made[..], [MetadataRecord::TopicCreated { .. }]));
@@ -106,9 +107,9 @@ fn dynamic_settings_act_at_once_and_survive() {
         .expect("good settings");
     let topic = create(&world, &metadata, "t");
     let refused = world
-        .block_on(metadata.delete_topic(topic.id))
-        .expect_err("forbidden");
-    assert_eq!(refused, CommitError::Refused(DeleteTopicError::Disabled));
+        .block_on(metadata.delete_topics(&[topic.id]))
+        .expect("on disk");
+    assert_eq!(refused, [Err(DeleteTopicError::Disabled)]);
     let metadata = open(&world.kill());
     assert_eq!(
         metadata.topic_settings(&topic).retention_ms,

@@ -200,10 +200,11 @@ impl MetadataState {
             -1 => rules.replication_default as usize,
             factor => usize::try_from(factor).unwrap_or(0),
         };
-        if replicas == 0 || replicas > brokers {
-            let asked = i16::try_from(replicas)
-                .unwrap_or(i16::MAX)
-                .max(new.replication);
+        if replicas == 0 {
+            return Err(CreateTopicError::NoReplication);
+        }
+        if replicas > brokers {
+            let asked = replicas;
             return Err(CreateTopicError::ReplicationFactor { asked, brokers });
         }
         Ok((0..count)

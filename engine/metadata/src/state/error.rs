@@ -82,11 +82,14 @@ pub enum CreateTopicError {
         /// The limit.
         max: u64,
     },
-    /// More replicas than brokers, or fewer than one.
+    /// Fewer than one replica.
+    #[error("Replication factor must be larger than 0, or -1 to use the default value.")]
+    NoReplication,
+    /// More replicas than brokers.
     #[error("Unable to replicate the partition {asked} time(s): there are {brokers} broker(s)")]
     ReplicationFactor {
         /// What was asked.
-        asked: i16,
+        asked: usize,
         /// How many brokers there are.
         brokers: usize,
     },

@@ -145,7 +145,7 @@ fn bad_topics_are_refused_with_their_reason() {
                 replication: 0,
                 ..named("t")
             },
-            "Unable to replicate",
+            "Replication factor must be larger than 0",
         ),
         (
             NewTopic {
