@@ -187,8 +187,10 @@ impl<R: Runtime> Broker<R> {
         };
         let (runtime, kv) = (&self.runtime, self.kv.as_ref());
         let now_ms = runtime.wall_ms();
+        let mut awaits_space = false;
         let opened = match Log::open(runtime, kv, &name, options, now_ms) {
             Ok((log, recovery)) => {
+                awaits_space = recovery.rescue_skipped;
                 report.scanned_bytes += recovery.scanned_bytes;
                 report.cut_bytes += recovery.cut_bytes;
                 if recovery.is_notable() {
@@ -209,7 +211,11 @@ impl<R: Runtime> Broker<R> {
         match opened {
             Ok(log) => {
                 let epoch = topic.partitions[index].leader_epoch;
-                Some(Partition::lead(runtime, kv, log, config, epoch))
+                let partition = Partition::lead(runtime, kv, log, config, epoch);
+                if awaits_space {
+                    partition.await_space();
+                }
+                Some(partition)
             }
             Err(error) => {
                 report.offline.push((name, error.to_string()));

@@ -22,6 +22,8 @@ pub struct RecoveryReport {
     pub rescued_bytes: u64,
     /// No space for that copy: the bytes stay where they are.
     pub rescue_skipped: bool,
+    /// Too many bytes for that copy: they stay where they are, and their next sync is believed.
+    pub rescue_too_large: bool,
     /// Sealed segments whose header is damaged; they are not served.
     pub broken_segments: Vec<String>,
     /// Synced records that are gone: offsets from the first to before the second.
@@ -71,6 +73,9 @@ impl fmt::Display for RecoveryReport {
         }
         if self.rescue_skipped {
             f.write_str(", had no space to move the unsynced bytes")?;
+        }
+        if self.rescue_too_large {
+            f.write_str(", left the many unsynced bytes where they are")?;
         }
         for file in &self.broken_segments {
             write!(f, ", {file} has a damaged header and is not served")?;

@@ -12,6 +12,23 @@ impl<R: Runtime> Partition<R> {
         self.lock().tail.release_idle();
     }
 
+    /// Rolls a segment whose time has come. Called by the broker's one sweeper.
+    pub fn roll_by_time(self: &Arc<Self>, now_ms: i64) {
+        let mut state = self.lock();
+        if state.status != Status::Online {
+            return;
+        }
+        if state.log.due(now_ms).is_none_or(|due_ms| due_ms > now_ms) {
+            return;
+        }
+        // A full disk keeps the segment open until retention has freed space.
+        let _ = state.log.roll_if_idle(now_ms);
+        match state.log.failure().cloned() {
+            Some(failure) => self.disk_failed(&mut state, failure),
+            None => self.start_sync(&mut state),
+        }
+    }
+
     /// Rolls by time and deletes what retention lets go. Called by the broker's one sweeper.
     pub fn sweep(self: &Arc<Self>, now_ms: i64) {
         let mut state = self.lock();

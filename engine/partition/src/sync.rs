@@ -11,8 +11,21 @@ use highwater_runtime::{DiskError, Runtime};
 use crate::partition::State;
 use crate::{AckError, Offsets, Partition, Status};
 
-/// How long an offline partition waits before it tries to recover from disk.
+/// How long an offline partition waits before it first tries to recover from disk; doubled after
+/// each attempt that failed, up to the second.
 const RECOVERY_PAUSE: Duration = Duration::from_millis(500);
+const RECOVERY_PAUSE_MAX: Duration = Duration::from_secs(8);
+
+/// Why an offline partition stays so.
+#[derive(Debug, thiserror::Error)]
+enum ReopenError {
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// Bytes behind the last honest sync may be missing on the platter for ever; they must be
+    /// written to another file before anything may stand behind them.
+    #[error("no space on the disk to move the unsynced records to a new file")]
+    NoSpace,
+}
 
 impl<R: Runtime> Partition<R> {
     /// Sees to it that what was appended gets synced, now or in the next round.
@@ -118,10 +131,27 @@ impl<R: Runtime> Partition<R> {
         );
     }
 
+    /// A start found unsynced records and no space to move them to a new file. They are served;
+    /// nothing is appended behind them until they could be moved, for an earlier run may have
+    /// seen their sync fail.
+    pub fn await_space(self: &Arc<Self>) {
+        self.runtime.mark("partition.awaits-space");
+        let mut state = self.lock();
+        state.status = Status::Offline(ReopenError::NoSpace.to_string());
+        state.unproven = None;
+        let end = state.offsets.end;
+        state.offsets.committed(end);
+        drop(state);
+        let partition = Arc::clone(self);
+        self.runtime.spawn("partition-recovery", async move { partition.recover().await });
+    }
+
     /// Tries until the log is back: batches that are not durable are written to a new file.
     async fn recover(self: &Arc<Self>) {
+        let mut pause = RECOVERY_PAUSE;
         loop {
-            self.runtime.sleep(RECOVERY_PAUSE).await;
+            self.runtime.sleep(pause).await;
+            pause = (pause * 2).min(RECOVERY_PAUSE_MAX);
             let mut state = self.lock();
             if !matches!(state.status, Status::Offline(_)) {
                 return;
@@ -144,7 +174,7 @@ impl<R: Runtime> Partition<R> {
     }
 
     /// Opens the log anew, from the last place that is certainly on the platter.
-    fn reopen(&self, state: &mut State<R>) -> Result<(), LogError> {
+    fn reopen(&self, state: &mut State<R>) -> Result<(), ReopenError> {
         let options = OpenOptions {
             topic_id: self.topic_id(),
             config: state.config.log.clone(),
@@ -163,6 +193,9 @@ impl<R: Runtime> Partition<R> {
             "partition {} recovered: {report}",
             self.name()
         ));
+        if report.rescue_skipped {
+            return Err(ReopenError::NoSpace);
+        }
         let (start, end) = (log.start(), log.end());
         state.log = log;
         let committed = state.offsets.high_watermark;

@@ -26,7 +26,7 @@ use crate::scan::{Hops, verify_batch};
 use crate::segment::{FIRST_AT, Naming, Segment};
 
 /// Longer tails stay where they are: copying them would take too long.
-const RESCUE_BYTES_MAX: u64 = 256 << 20;
+const RESCUE_BYTES_MAX: u64 = 1 << 30;
 /// How much is copied at once.
 const COPY_BYTES: u64 = 1 << 20;
 
@@ -125,7 +125,7 @@ impl<R: Runtime> Log<R> {
         }
         let bytes: u64 = parts.iter().map(|(_, from, to)| to.saturating_sub(*from)).sum();
         if bytes > RESCUE_BYTES_MAX {
-            recovery.report.rescue_skipped = true;
+            recovery.report.rescue_too_large = true;
             return self.cut_files();
         }
         let no = self.next_segment;

@@ -97,7 +97,7 @@ pub static BROKER_KEYS: &[Key] = &[
     key(
         "log.flush.offset.checkpoint.interval.ms",
         int(1),
-        Some("60000"),
+        Some("2000"),
         "How often the place up to which every log is on disk is noted; a start after a crash reads the logs from there.",
     ),
     key("log.index.interval.bytes", int(0), Some("4096"), "Default of the topic setting `index.interval.bytes`."),
