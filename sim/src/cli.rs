@@ -84,7 +84,10 @@ impl Flags {
             let name = name.ok_or_else(|| format!("{arg:?} is not a flag of this command."))?;
             let value = match name {
                 "quiet" => String::new(),
-                _ => args.next().ok_or_else(|| format!("--{name} needs a value."))?.clone(),
+                _ => args
+                    .next()
+                    .ok_or_else(|| format!("--{name} needs a value."))?
+                    .clone(),
             };
             flags.push((name.to_owned(), value));
         }
@@ -92,18 +95,32 @@ impl Flags {
     }
 
     fn value(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(flag, _)| flag == name).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .find(|(flag, _)| flag == name)
+            .map(|(_, value)| value.as_str())
     }
 
     fn number(&self, name: &str) -> Result<Option<u64>, String> {
-        let parse = |value: &str| value.parse().map_err(|_| format!("--{name} {value:?}: no number."));
+        let parse = |value: &str| {
+            value
+                .parse()
+                .map_err(|_| format!("--{name} {value:?}: no number."))
+        };
         self.value(name).map(parse).transpose()
     }
 
     fn mutant(&self) -> Result<Option<Mutant>, String> {
-        let Some(name) = self.value("mutant") else { return Ok(None) };
+        let Some(name) = self.value("mutant") else {
+            return Ok(None);
+        };
         let names: Vec<&str> = Mutant::ALL.iter().map(|mutant| mutant.name()).collect();
-        let known = || format!("There is no mutant {name:?}; there are {}.", names.join(", "));
+        let known = || {
+            format!(
+                "There is no mutant {name:?}; there are {}.",
+                names.join(", ")
+            )
+        };
         Mutant::named(name).map(Some).ok_or_else(known)
     }
 }

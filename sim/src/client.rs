@@ -51,7 +51,13 @@ impl Client {
     ) -> Result<Self, ClientError> {
         let (reader, writer) = net.connect(addr, limit).await.map_err(ClientError::Net)?;
         let name = StrBytes::from_string(name.to_owned());
-        Ok(Self { reader, writer, received: BytesMut::new(), correlation: 0, name })
+        Ok(Self {
+            reader,
+            writer,
+            received: BytesMut::new(),
+            correlation: 0,
+            name,
+        })
     }
 
     /// Sends a request; answers the number under which its answer comes.
@@ -73,7 +79,9 @@ impl Client {
         let mut frame = BytesMut::new();
         frame.put_u32(0);
         encode_request_header_into_buffer(&mut frame, &header).expect("our headers encode");
-        request.encode(&mut frame, version).expect("our requests encode");
+        request
+            .encode(&mut frame, version)
+            .expect("our requests encode");
         let len = (frame.len() - 4) as u32;
         frame[..4].copy_from_slice(&len.to_be_bytes());
         let mut parts = vec![frame.freeze()];
@@ -104,12 +112,17 @@ impl Client {
             .map_err(|error| malformed(format!("bad header: {error}")))?;
         if header.correlation_id != correlation {
             let got = header.correlation_id;
-            return Err(malformed(format!("answer {got} came where {correlation} was due")));
+            return Err(malformed(format!(
+                "answer {got} came where {correlation} was due"
+            )));
         }
         let response = R::Response::decode(&mut frame, version)
             .map_err(|error| malformed(format!("bad body: {error}")))?;
         if frame.has_remaining() {
-            return Err(malformed(format!("{} bytes after the body", frame.remaining())));
+            return Err(malformed(format!(
+                "{} bytes after the body",
+                frame.remaining()
+            )));
         }
         Ok(response)
     }
@@ -143,7 +156,13 @@ impl Client {
             } else {
                 self.received.reserve(1024);
             }
-            if self.reader.read(&mut self.received).await.map_err(ClientError::Net)? == 0 {
+            if self
+                .reader
+                .read(&mut self.received)
+                .await
+                .map_err(ClientError::Net)?
+                == 0
+            {
                 return Err(ClientError::Ended);
             }
         }

@@ -26,7 +26,11 @@ pub fn doctor(seed: u64) -> u8 {
         ("two seeds differ", trace(&first) != trace(&other)),
     ];
     for (what, holds) in rows {
-        line(&format!("{:<36} {}", what, if holds { "yes" } else { "NO" }));
+        line(&format!(
+            "{:<36} {}",
+            what,
+            if holds { "yes" } else { "NO" }
+        ));
     }
     line(&first);
     if rows.iter().all(|(_, holds)| *holds) {

@@ -13,7 +13,8 @@ use madsim::runtime::{Handle, NodeHandle};
 /// # Panics
 /// When a task panics, when virtual time passes `limit`, or when every task waits for ever.
 pub fn run<F: Future>(seed: u64, limit: Duration, world: F) -> F::Output {
-    let mut runtime = madsim::runtime::Runtime::with_seed_and_config(seed, madsim::Config::default());
+    let mut runtime =
+        madsim::runtime::Runtime::with_seed_and_config(seed, madsim::Config::default());
     runtime.set_time_limit(limit);
     runtime.block_on(world)
 }
@@ -60,7 +61,13 @@ impl Machine {
         name: &str,
         init: impl Fn() -> F + Send + Sync + 'static,
     ) -> Self {
-        Self { node: Handle::current().create_node().name(name).init(init).build() }
+        Self {
+            node: Handle::current()
+                .create_node()
+                .name(name)
+                .init(init)
+                .build(),
+        }
     }
 
     /// Ends the process: no task of it runs on.

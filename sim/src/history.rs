@@ -88,12 +88,20 @@ pub struct Failure {
 impl Failure {
     /// Something wrong happened.
     pub fn safety(property: &str, place: String) -> Self {
-        Self { property: property.to_owned(), place, liveness: false }
+        Self {
+            property: property.to_owned(),
+            place,
+            liveness: false,
+        }
     }
 
     /// Something that must happen did not.
     pub fn liveness(property: &str, place: String) -> Self {
-        Self { property: property.to_owned(), place, liveness: true }
+        Self {
+            property: property.to_owned(),
+            place,
+            liveness: true,
+        }
     }
 }
 
@@ -152,7 +160,8 @@ impl History {
         match seen.get(&record.offset) {
             Some(before) if durable && *before != record => {
                 let what = format!("{place}: {before:?}, later {record:?}");
-                self.failures.push(Failure::safety("two reads of one offset agree", what));
+                self.failures
+                    .push(Failure::safety("two reads of one offset agree", what));
             }
             _ => {
                 seen.insert(record.offset, record);

@@ -25,7 +25,11 @@ impl Device {
     /// A device of the run `seed` whose syncs take `mean` on average.
     pub fn new(seed: u64, mean: Duration) -> Self {
         let rng = stream(seed, "disk.latency");
-        Self(Arc::new(Mutex::new(State { rng, mean, stalled_until: Duration::ZERO })))
+        Self(Arc::new(Mutex::new(State {
+            rng,
+            mean,
+            stalled_until: Duration::ZERO,
+        })))
     }
 
     /// Changes the mean time of a sync.
@@ -54,7 +58,9 @@ impl Device {
                 exec::sleep(device.time(op)).await;
                 loop {
                     let until = device.0.lock().expect("no step panics").stalled_until;
-                    let Some(rest) = until.checked_sub(exec::now()) else { return };
+                    let Some(rest) = until.checked_sub(exec::now()) else {
+                        return;
+                    };
                     if rest.is_zero() {
                         return;
                     }

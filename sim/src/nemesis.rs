@@ -30,7 +30,9 @@ pub async fn run(workload: &Rc<Workload>, node: &Node) -> Result<Strikes, Failur
             break;
         }
         *strikes.entry(fault.kind()).or_default() += 1;
-        workload.trace.add(exec::now(), Event::Fault(format!("{fault:?}").into()));
+        workload
+            .trace
+            .add(exec::now(), Event::Fault(format!("{fault:?}").into()));
         strike(workload, node, fault).await;
     }
     wait(node, until.saturating_sub(exec::now()), until).await;
@@ -109,7 +111,9 @@ async fn strike(workload: &Rc<Workload>, node: &Node, fault: &Fault) {
 /// # Errors
 /// A liveness failure when it does not.
 pub async fn heal(workload: &Rc<Workload>, node: &Node) -> Result<(), Failure> {
-    workload.trace.add(exec::now(), Event::Fault("all faults end".into()));
+    workload
+        .trace
+        .add(exec::now(), Event::Fault("all faults end".into()));
     node.device().heal(workload.plan.sync_mean);
     node.net().set_faults(|faults| {
         faults.slow_permille = 0;
@@ -130,5 +134,8 @@ pub async fn heal(workload: &Rc<Workload>, node: &Node) -> Result<(), Failure> {
         return Ok(());
     }
     let what = format!("{:?} after {START_LIMIT:?} without faults", node.status());
-    Err(Failure::liveness("the broker starts once the faults are over", what))
+    Err(Failure::liveness(
+        "the broker starts once the faults are over",
+        what,
+    ))
 }

@@ -59,8 +59,23 @@ impl Node {
         });
         let observed = trace.clone();
         disk.observe(Arc::new(move |event: &DiskEvent<'_>| {
-            let DiskEvent { op, path, at, len, ok } = *event;
-            observed.add(exec::now(), Event::Disk { op, path: path.into(), at, len, ok });
+            let DiskEvent {
+                op,
+                path,
+                at,
+                len,
+                ok,
+            } = *event;
+            observed.add(
+                exec::now(),
+                Event::Disk {
+                    op,
+                    path: path.into(),
+                    at,
+                    len,
+                    ok,
+                },
+            );
         }));
         let inner = Inner {
             plan,
@@ -74,7 +89,9 @@ impl Node {
             offline: Mutex::new(false),
             machine: Mutex::new(None),
         };
-        Self { inner: Arc::new(inner) }
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// The device below the disk.
@@ -98,7 +115,9 @@ impl Node {
     }
 
     fn say(&self, what: String) {
-        self.inner.trace.add(exec::now(), Event::Broker(what.into()));
+        self.inner
+            .trace
+            .add(exec::now(), Event::Broker(what.into()));
     }
 
     fn set(&self, status: Status) {
@@ -119,7 +138,9 @@ impl Node {
         }
         let inner = self.inner.clone();
         *machine = Some(Machine::start("broker", move || {
-            let node = Node { inner: inner.clone() };
+            let node = Node {
+                inner: inner.clone(),
+            };
             async move { node.run().await }
         }));
     }
@@ -132,11 +153,15 @@ impl Node {
             _ => return,
         };
         let disk = self.disk().reboot();
-        let folder = (0..4).map(|partition| format!("t0-{partition}")).find_map(|folder| {
-            let names = disk.list(&folder).ok()?;
-            let last = names.into_iter().rfind(|entry| entry.name.ends_with(".msg"))?;
-            (last.len > 300).then(|| (format!("{folder}/{}", last.name), last.len))
-        });
+        let folder = (0..4)
+            .map(|partition| format!("t0-{partition}"))
+            .find_map(|folder| {
+                let names = disk.list(&folder).ok()?;
+                let last = names
+                    .into_iter()
+                    .rfind(|entry| entry.name.ends_with(".msg"))?;
+                (last.len > 300).then(|| (format!("{folder}/{}", last.name), last.len))
+            });
         let Some((path, len)) = folder else { return };
         self.say(format!("mutant: {path} is damaged"));
         if gone {
@@ -155,7 +180,13 @@ impl Node {
             *disk = disk.reboot();
             disk.clone()
         };
-        let Inner { plan, net, trace, marks, .. } = &*self.inner;
+        let Inner {
+            plan,
+            net,
+            trace,
+            marks,
+            ..
+        } = &*self.inner;
         let runtime = SimRuntime::new(
             plan.seed,
             disk,
@@ -241,5 +272,7 @@ impl Node {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("no step on the machine panics while it holds the lock")
+    mutex
+        .lock()
+        .expect("no step on the machine panics while it holds the lock")
 }

@@ -17,7 +17,9 @@ pub fn catch_into(slot: Slot) {
         let default = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             let slot = SLOT.with(|slot| slot.borrow().clone());
-            let Some(slot) = slot else { return default(info) };
+            let Some(slot) = slot else {
+                return default(info);
+            };
             let mut kept = slot.lock().expect("keeping a message never panics");
             if kept.is_none() {
                 *kept = Some(info.to_string().replace('\n', " "));

@@ -188,7 +188,9 @@ impl Plan {
         let rng = &mut stream(seed, "plan");
         let all_on = chance(rng, 300);
         let topics = (0..pick(rng, 1, 2)).map(|_| TopicPlan::draw(rng)).collect();
-        let producers = (0..pick(rng, 1, 4)).map(|_| ProducerPlan::draw(rng)).collect();
+        let producers = (0..pick(rng, 1, 4))
+            .map(|_| ProducerPlan::draw(rng))
+            .collect();
         let mut on = |permille: u32| all_on || chance(rng, permille);
         let families: Vec<&'static str> = FAMILIES.iter().copied().filter(|_| on(500)).collect();
         let (slow_net, short_reads, unlikely) = (on(300), on(500), on(300));
@@ -201,16 +203,26 @@ impl Plan {
             commits: chance(rng, 700),
             churn: chance(rng, 500),
             strikes,
-            safety: pick_ms(rng, 4_000, 20_000),
+            safety: pick_ms(rng, 4_000, 25_000),
             sync_mean: pick_ms(rng, 1, 20),
             write_back_permille: pick(rng, 0, 1) as u32 * pick(rng, 10, 400) as u32,
-            short_read_permille: if short_reads { pick(rng, 10, 500) as u32 } else { 0 },
-            slow_net_permille: if slow_net { pick(rng, 1, 100) as u32 } else { 0 },
+            short_read_permille: if short_reads {
+                pick(rng, 10, 500) as u32
+            } else {
+                0
+            },
+            slow_net_permille: if slow_net {
+                pick(rng, 1, 100) as u32
+            } else {
+                0
+            },
             clock: Clock {
                 offset_ms: pick(rng, 0, 2_000) as i64 - 1_000,
                 drift_ppm: pick(rng, 0, 1_000) as i64 - 500,
             },
-            buggify: Buggify { fire_permille: if unlikely { 250 } else { 0 } },
+            buggify: Buggify {
+                fire_permille: if unlikely { 250 } else { 0 },
+            },
             fetch_version: pick(rng, 4, 12) as i16,
             flush: pick_ms(rng, 50, 5_000),
             checkpoint: pick_ms(rng, 100, 5_000),
@@ -240,18 +252,34 @@ fn draw_strikes(families: &[&'static str], rng: &mut ChaCha8Rng) -> Vec<Strike> 
             "power" => {
                 let unit = [1, 7, 64, 512, 4_096][pick(rng, 0, 4) as usize];
                 let keep_percent = [0, 50, 90][pick(rng, 0, 2) as usize];
-                Fault::Power { down, tear: Tear { unit, keep_percent } }
+                Fault::Power {
+                    down,
+                    tear: Tear { unit, keep_percent },
+                }
             }
-            "sync" => Fault::FailSyncs { count: pick(rng, 1, 3) as u32 },
+            "sync" => Fault::FailSyncs {
+                count: pick(rng, 1, 3) as u32,
+            },
             "stall" => Fault::Stall { lasts },
-            "slow" => Fault::Slow { mean: pick_ms(rng, 20, 500), lasts },
-            "full" => Fault::Full { free: pick(rng, 0, 8_000), lasts },
+            "slow" => Fault::Slow {
+                mean: pick_ms(rng, 20, 500),
+                lasts,
+            },
+            "full" => Fault::Full {
+                free: pick(rng, 0, 8_000),
+                lasts,
+            },
             "reset" => Fault::Reset,
-            "read" => Fault::FailReads { count: pick(rng, 1, 5) as u32 },
+            "read" => Fault::FailReads {
+                count: pick(rng, 1, 5) as u32,
+            },
             "stop" => Fault::Stop { down },
             other => unreachable!("no family is called {other}"),
         };
-        Strike { after: pick_ms(rng, 20, 3_000), fault }
+        Strike {
+            after: pick_ms(rng, 20, 3_000),
+            fault,
+        }
     };
     (0..count).map(one).collect()
 }
@@ -275,7 +303,7 @@ impl ProducerPlan {
             idempotent: chance(rng, 650),
             batch_max: [1, 5, 20, 60][pick(rng, 0, 3) as usize],
             value_max: [0, 30, 300, 2_000][pick(rng, 0, 3) as usize],
-            pause_max: pick_ms(rng, 2, 200),
+            pause_max: pick_ms(rng, 20, 600),
             window: pick(rng, 1, 5) as usize,
             version: pick(rng, 3, 12) as i16,
         }

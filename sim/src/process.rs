@@ -30,7 +30,10 @@ pub async fn run(node: &Node, plan: &Plan, runtime: SimRuntime) -> String {
         Ok(listener) => listener,
         Err(error) => return format!("cannot listen: {error}"),
     };
-    runtime.spawn("serve", Arc::clone(&broker).serve(runtime.clone(), listener));
+    runtime.spawn(
+        "serve",
+        Arc::clone(&broker).serve(runtime.clone(), listener),
+    );
     node.is_up();
     while !node.is_stopping() {
         exec::sleep(Duration::from_millis(20)).await;

@@ -13,16 +13,31 @@ pub fn line(text: &str) {
 
 /// Prints a broken property: the sentence, where, the last events, how to see it again.
 pub fn failure(outcome: &Outcome, mutant: Option<&str>) {
-    let Some(failure) = &outcome.failure else { return };
-    let what = if failure.liveness { "This should have happened" } else { "This does not hold" };
-    line(&format!("seed {}: {what}: {}.", outcome.seed, failure.property));
+    let Some(failure) = &outcome.failure else {
+        return;
+    };
+    let what = if failure.liveness {
+        "This should have happened"
+    } else {
+        "This does not hold"
+    };
+    line(&format!(
+        "seed {}: {what}: {}.",
+        outcome.seed, failure.property
+    ));
     line(&format!("  where: {}", failure.place));
-    line(&format!("  at {:.3} s of virtual time, after:", outcome.virtual_time.as_secs_f64()));
+    line(&format!(
+        "  at {:.3} s of virtual time, after:",
+        outcome.virtual_time.as_secs_f64()
+    ));
     for event in &outcome.last[outcome.last.len().saturating_sub(24)..] {
         line(&format!("  {}", shortened(event)));
     }
     let mutant = mutant.map_or(String::new(), |name| format!(" --mutant {name}"));
-    line(&format!("  highwater-sim replay --seed {}{mutant}", outcome.seed));
+    line(&format!(
+        "  highwater-sim replay --seed {}{mutant}",
+        outcome.seed
+    ));
 }
 
 fn shortened(event: &str) -> String {
@@ -82,9 +97,10 @@ impl Totals {
         self.virtual_time += other.virtual_time;
         self.acked += other.acked;
         self.read += other.read;
-        for (mine, theirs) in
-            [(&mut self.strikes, &other.strikes), (&mut self.marks, &other.marks)]
-        {
+        for (mine, theirs) in [
+            (&mut self.strikes, &other.strikes),
+            (&mut self.marks, &other.marks),
+        ] {
             for (key, count) in theirs {
                 *mine.entry(key).or_default() += count;
             }
@@ -96,14 +112,19 @@ impl Totals {
         if self.seeds < 200 {
             return Vec::new();
         }
-        let missing = SOMETIMES.iter().filter(|event| self.marks.get(*event).is_none_or(|n| *n == 0));
+        let missing = SOMETIMES
+            .iter()
+            .filter(|event| self.marks.get(*event).is_none_or(|n| *n == 0));
         missing.copied().collect()
     }
 
     /// The last line of a batch.
     pub fn summary(&self, cpu: Duration) -> String {
-        let faults: Vec<String> =
-            self.strikes.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+        let faults: Vec<String> = self
+            .strikes
+            .iter()
+            .map(|(kind, count)| format!("{kind} {count}"))
+            .collect();
         let per_cpu = self.virtual_time.as_secs_f64() / cpu.as_secs_f64().max(0.001);
         format!(
             "{} seeds, {} failed, {:.2} simulated hours, {} records acknowledged, {} read, faults: {}; {per_cpu:.0} simulated s per CPU s",
@@ -112,11 +133,18 @@ impl Totals {
             self.virtual_time.as_secs_f64() / 3_600.0,
             self.acked,
             self.read,
-            if faults.is_empty() { "none".to_owned() } else { faults.join(", ") },
+            if faults.is_empty() {
+                "none".to_owned()
+            } else {
+                faults.join(", ")
+            },
         )
     }
 }
 
 /// Rare events that every batch of some size must see, or its faults are too weak.
-pub const SOMETIMES: [&str; 3] =
-    ["disk.power-loss-took-bytes", "disk.sync-failed", "disk.refused-full"];
+pub const SOMETIMES: [&str; 3] = [
+    "disk.power-loss-took-bytes",
+    "disk.sync-failed",
+    "disk.refused-full",
+];

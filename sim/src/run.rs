@@ -127,7 +127,10 @@ async fn world(seed: u64, options: Options, trace: Trace) -> Outcome {
         faults.slow_permille = plan.slow_net_permille;
         faults.short_read_permille = plan.short_read_permille;
     });
-    trace.add(exec::now(), Event::Fault(format!("plan of seed {seed}: {plan:?}").into()));
+    trace.add(
+        exec::now(),
+        Event::Fault(format!("plan of seed {seed}: {plan:?}").into()),
+    );
     let node = Node::new(plan.clone(), net.machine(1), trace.clone(), marks.clone());
     let workload = Workload::new(plan, net.machine(2), trace.clone());
     let judged = phases(&workload, &node).await;
@@ -192,12 +195,18 @@ async fn phases(
     }
     let finals = workload.read_back().await?;
     let history = workload.history.borrow();
-    let evidence = Evidence { plan: &workload.plan, history: &history, finals: &finals };
+    let evidence = Evidence {
+        plan: &workload.plan,
+        history: &history,
+        finals: &finals,
+    };
     let mut failures = history.failures.clone();
     failures.extend(check::all(&evidence));
     let violations = node.disk().take_violations();
-    failures.extend(violations.into_iter().map(|violation| {
-        Failure::safety("the broker keeps the rules of its disk", violation)
-    }));
+    failures.extend(
+        violations
+            .into_iter()
+            .map(|violation| Failure::safety("the broker keeps the rules of its disk", violation)),
+    );
     Ok((strikes, failures.into_iter().next()))
 }

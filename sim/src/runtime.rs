@@ -41,7 +41,8 @@ impl Clock {
 
     /// How much virtual time passes while the machine thinks that `duration` does; never less.
     fn real(self, duration: Duration) -> Duration {
-        let nanos = duration.as_nanos() as i128 * 1_000_000 / i128::from(1_000_000 + self.drift_ppm);
+        let nanos =
+            duration.as_nanos() as i128 * 1_000_000 / i128::from(1_000_000 + self.drift_ppm);
         Duration::from_nanos(nanos as u64 + 2)
     }
 }
@@ -73,7 +74,12 @@ pub struct Marks(Arc<Mutex<BTreeMap<&'static str, u64>>>);
 impl Marks {
     /// One more of `event`.
     pub fn add(&self, event: &'static str) {
-        *self.0.lock().expect("counting never panics").entry(event).or_default() += 1;
+        *self
+            .0
+            .lock()
+            .expect("counting never panics")
+            .entry(event)
+            .or_default() += 1;
     }
 
     /// All counts.
@@ -106,7 +112,9 @@ impl SimRuntime {
             draws: Mutex::new(BTreeMap::new()),
             sites: Mutex::new(BTreeMap::new()),
         };
-        Self { process: Arc::new(process) }
+        Self {
+            process: Arc::new(process),
+        }
     }
 }
 
@@ -142,7 +150,10 @@ impl Runtime for SimRuntime {
 
     fn draw(&self, name: &'static str) -> u64 {
         let mut draws = self.process.draws.lock().expect("drawing never panics");
-        draws.entry(name).or_insert_with(|| stream(self.process.seed, name)).next_u64()
+        draws
+            .entry(name)
+            .or_insert_with(|| stream(self.process.seed, name))
+            .next_u64()
     }
 
     fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + 'static {
@@ -154,7 +165,9 @@ impl Runtime for SimRuntime {
     }
 
     fn log(&self, line: std::fmt::Arguments<'_>) {
-        self.process.trace.add(exec::now(), Event::Broker(line.to_string().into()));
+        self.process
+            .trace
+            .add(exec::now(), Event::Broker(line.to_string().into()));
     }
 
     fn incarnation(&self) -> u64 {
@@ -182,6 +195,8 @@ impl Runtime for SimRuntime {
 
 impl std::fmt::Debug for SimRuntime {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SimRuntime").field("seed", &self.process.seed).finish_non_exhaustive()
+        f.debug_struct("SimRuntime")
+            .field("seed", &self.process.seed)
+            .finish_non_exhaustive()
     }
 }

@@ -47,7 +47,13 @@ pub fn swarm(batch: Batch) -> Result<u8, String> {
                     if seed >= end || failed >= FAILURES_MAX {
                         return;
                     }
-                    let outcome = run::run(seed, Options { print: false, mutant: batch.mutant });
+                    let outcome = run::run(
+                        seed,
+                        Options {
+                            print: false,
+                            mutant: batch.mutant,
+                        },
+                    );
                     totals.lock().expect("adding never panics").add(&outcome);
                     report::failure(&outcome, batch.mutant.map(Mutant::name));
                     if seed % TWIN_EVERY == 0 && !twin_agrees(&outcome, batch.mutant) {
@@ -59,10 +65,17 @@ pub fn swarm(batch: Batch) -> Result<u8, String> {
     });
     let totals = totals.into_inner().expect("adding never panics");
     let unhit = totals.unhit();
-    let marks: Vec<String> = totals.marks.iter().map(|(k, n)| format!("{k} {n}")).collect();
+    let marks: Vec<String> = totals
+        .marks
+        .iter()
+        .map(|(k, n)| format!("{k} {n}"))
+        .collect();
     line(&format!("sometimes: {}", marks.join(", ")));
     if !unhit.is_empty() {
-        line(&format!("never happened, and must in a batch this large: {}", unhit.join(", ")));
+        line(&format!(
+            "never happened, and must in a batch this large: {}",
+            unhit.join(", ")
+        ));
     }
     line(&totals.summary(cpu_time().saturating_sub(began)));
     Ok(match () {
@@ -79,11 +92,17 @@ fn twin_agrees(outcome: &Outcome, mutant: Option<Mutant>) -> bool {
     match fingerprint_elsewhere(outcome.seed, mutant) {
         Ok(there) if there == here => true,
         Ok(there) => {
-            line(&format!("seed {} does not repeat:\n  here  {here}\n  there {there}", outcome.seed));
+            line(&format!(
+                "seed {} does not repeat:\n  here  {here}\n  there {there}",
+                outcome.seed
+            ));
             false
         }
         Err(why) => {
-            line(&format!("seed {} could not be repeated elsewhere: {why}", outcome.seed));
+            line(&format!(
+                "seed {} could not be repeated elsewhere: {why}",
+                outcome.seed
+            ));
             false
         }
     }
@@ -100,7 +119,10 @@ pub fn fingerprint_elsewhere(seed: u64, mutant: Option<Mutant>) -> Result<String
     if let Some(mutant) = mutant {
         command.args(["--mutant", mutant.name()]);
     }
-    let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);
     Ok(text.lines().last().unwrap_or_default().to_owned())
 }
@@ -111,8 +133,14 @@ pub fn mutants(seeds: u64) -> u8 {
     for mutant in Mutant::ALL {
         match first_caught(mutant, seeds) {
             Some(outcome) => {
-                let property = outcome.failure.map_or(String::new(), |failure| failure.property);
-                line(&format!("{:<16} seed {:>3}: {property}", mutant.name(), outcome.seed));
+                let property = outcome
+                    .failure
+                    .map_or(String::new(), |failure| failure.property);
+                line(&format!(
+                    "{:<16} seed {:>3}: {property}",
+                    mutant.name(),
+                    outcome.seed
+                ));
             }
             None => {
                 missed += 1;
@@ -125,8 +153,13 @@ pub fn mutants(seeds: u64) -> u8 {
 
 /// The first seed from 1 that finds `mutant`.
 pub fn first_caught(mutant: Mutant, seeds: u64) -> Option<Outcome> {
-    let options = Options { print: false, mutant: Some(mutant) };
-    (1..=seeds).map(|seed| run::run(seed, options)).find(|outcome| outcome.failure.is_some())
+    let options = Options {
+        print: false,
+        mutant: Some(mutant),
+    };
+    (1..=seeds)
+        .map(|seed| run::run(seed, options))
+        .find(|outcome| outcome.failure.is_some())
 }
 
 /// CPU time of this process and of those that it waited for.
@@ -134,7 +167,11 @@ fn cpu_time() -> Duration {
     // Fields 14 to 17 of /proc/self/stat, in ticks of 10 ms.
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks: u64 =
-        after_name.split_whitespace().skip(11).take(4).filter_map(|f| f.parse::<u64>().ok()).sum();
+    let ticks: u64 = after_name
+        .split_whitespace()
+        .skip(11)
+        .take(4)
+        .filter_map(|f| f.parse::<u64>().ok())
+        .sum();
     Duration::from_millis(ticks * 10)
 }

@@ -43,7 +43,13 @@ pub enum Event {
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Disk { op, path, at, len, ok } => {
+            Self::Disk {
+                op,
+                path,
+                at,
+                len,
+                ok,
+            } => {
                 let outcome = if *ok { "" } else { " FAILED" };
                 write!(f, "disk    {op} {path} at {at} len {len}{outcome}")
             }
@@ -69,13 +75,20 @@ struct Inner {
 impl Trace {
     /// An empty trace; `print` shows each event as it happens.
     pub fn new(print: bool) -> Self {
-        let inner = Inner { hash: Fnv::default(), count: 0, kept: VecDeque::new(), print };
+        let inner = Inner {
+            hash: Fnv::default(),
+            count: 0,
+            kept: VecDeque::new(),
+            print,
+        };
         Self(Arc::new(Mutex::new(inner)))
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // A panic elsewhere in the run must not hide the trace that leads to it.
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Adds what happened `at`.
@@ -106,7 +119,10 @@ impl Trace {
     /// The last `count` events that are no plain disk steps, one line each.
     pub fn last(&self, count: usize) -> Vec<String> {
         let inner = self.lock();
-        let told = inner.kept.iter().filter(|(_, event)| !matches!(event, Event::Disk { ok: true, .. }));
+        let told = inner
+            .kept
+            .iter()
+            .filter(|(_, event)| !matches!(event, Event::Disk { ok: true, .. }));
         let mut lines: Vec<String> = told
             .rev()
             .take(count)

@@ -117,7 +117,10 @@ impl Workload {
     pub fn places(&self) -> Vec<Place> {
         let topics = self.plan.topics.iter().enumerate();
         let places = topics.flat_map(|(topic, plan)| {
-            (0..plan.partitions).map(move |partition| Place { topic: topic as u16, partition })
+            (0..plan.partitions).map(move |partition| Place {
+                topic: topic as u16,
+                partition,
+            })
         });
         places.collect()
     }
@@ -127,15 +130,28 @@ impl Workload {
         self.plan.topics[usize::from(place.topic)].durability
     }
 
+    /// Whether a fault so far may have taken what `place` acknowledged.
+    pub fn may_lose(&self, place: Place) -> bool {
+        let history = self.history.borrow();
+        self.durability(place) == Durability::Replicated
+            && !(history.power_losses.is_empty() && history.failed_syncs.is_empty())
+    }
+
     /// Takes note of what `client` did or learned.
     pub fn tell(&self, client: &str, what: String) {
-        let event = Event::Client { client: client.into(), what: what.into() };
+        let event = Event::Client {
+            client: client.into(),
+            what: what.into(),
+        };
         self.trace.add(exec::now(), event);
     }
 
     /// A client saw a property broken.
     pub fn fail(&self, failure: Failure) {
-        self.trace.add(exec::now(), Event::Fault(format!("BROKEN: {}", failure.property).into()));
+        self.trace.add(
+            exec::now(),
+            Event::Fault(format!("BROKEN: {}", failure.property).into()),
+        );
         self.history.borrow_mut().failures.push(failure);
     }
 

@@ -8,18 +8,31 @@ use highwater_sim::run::{Options, run};
 use highwater_sim::swarm::first_caught;
 
 fn sim(args: &[&str]) -> (i32, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_highwater-sim")).args(args).output();
+    let output = Command::new(env!("CARGO_BIN_EXE_highwater-sim"))
+        .args(args)
+        .output();
     let output = output.expect("the binary was built for this test");
-    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stdout).into_owned())
+    (
+        output.status.code().unwrap_or(-1),
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+    )
 }
 
 #[test]
 fn a_seed_repeats_in_this_process_and_in_another() {
     for seed in [3, 4] {
         let here = fingerprint(&run(seed, Options::default()));
-        assert_eq!(here, fingerprint(&run(seed, Options::default())), "in one process");
+        assert_eq!(
+            here,
+            fingerprint(&run(seed, Options::default())),
+            "in one process"
+        );
         let (_, printed) = sim(&["replay", "--quiet", "--seed", &seed.to_string()]);
-        assert_eq!(Some(here.as_str()), printed.lines().last(), "in another process");
+        assert_eq!(
+            Some(here.as_str()),
+            printed.lines().last(),
+            "in another process"
+        );
     }
 }
 
@@ -38,7 +51,9 @@ fn a_batch_of_seeds_is_clean_and_says_what_it_did() {
 fn a_failure_names_the_property_the_place_and_the_replay_line() {
     let caught = first_caught(Mutant::NoFsync, 60).expect("no-fsync is found");
     let seed = caught.seed.to_string();
-    let args = ["swarm", "--mutant", "no-fsync", "--seeds", "1", "--first", &seed];
+    let args = [
+        "swarm", "--mutant", "no-fsync", "--seeds", "1", "--first", &seed,
+    ];
     let (code, printed) = sim(&args);
     assert_eq!(code, 1, "{printed}");
     let property = caught.failure.expect("it failed").property;

@@ -549,12 +549,16 @@ impl Drop for View {
 
 impl std::fmt::Debug for SimDisk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SimDisk").field("incarnation", &self.incarnation).finish_non_exhaustive()
+        f.debug_struct("SimDisk")
+            .field("incarnation", &self.incarnation)
+            .finish_non_exhaustive()
     }
 }
 
 impl std::fmt::Debug for SimFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SimFile").field("path", &self.open.path).finish_non_exhaustive()
+        f.debug_struct("SimFile")
+            .field("path", &self.open.path)
+            .finish_non_exhaustive()
     }
 }

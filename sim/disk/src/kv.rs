@@ -293,6 +293,8 @@ fn hash(body: &[u8]) -> u64 {
 
 impl std::fmt::Debug for SimKv {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SimKv").field("file", &self.file).finish_non_exhaustive()
+        f.debug_struct("SimKv")
+            .field("file", &self.file)
+            .finish_non_exhaustive()
     }
 }

@@ -387,12 +387,16 @@ impl Drop for SimListener {
 
 impl std::fmt::Debug for SimNet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SimNet").field("machine", &self.machine).finish_non_exhaustive()
+        f.debug_struct("SimNet")
+            .field("machine", &self.machine)
+            .finish_non_exhaustive()
     }
 }
 
 impl std::fmt::Debug for SimListener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SimListener").field("address", &self.local_addr()).finish_non_exhaustive()
+        f.debug_struct("SimListener")
+            .field("address", &self.local_addr())
+            .finish_non_exhaustive()
     }
 }

@@ -180,6 +180,8 @@ impl Runtime for TestRuntime {
 
 impl std::fmt::Debug for TestRuntime {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TestRuntime").field("seed", &self.seed).finish_non_exhaustive()
+        f.debug_struct("TestRuntime")
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
     }
 }

@@ -13,7 +13,9 @@ pub fn check(evidence: &Evidence<'_>) -> Result<(), Failure> {
         }
         let log = &evidence.finals.logs[place];
         for (offset, read) in reads {
-            let at = log.records.binary_search_by_key(offset, |record| record.offset);
+            let at = log
+                .records
+                .binary_search_by_key(offset, |record| record.offset);
             let last = at.ok().map(|at| &log.records[at]);
             if last != Some(read) {
                 return Err(Failure::safety(

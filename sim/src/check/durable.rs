@@ -15,7 +15,9 @@ pub fn check(evidence: &Evidence<'_>) -> Result<(), Failure> {
             .filter_map(|record| record.value.as_ref().map(|value| (&value[..], record)))
             .collect();
         for record in sent {
-            let Outcome::Acked(at) = record.outcome else { continue };
+            let Outcome::Acked(at) = record.outcome else {
+                continue;
+            };
             let found = by_value.get(&record.value[..]);
             let story = || {
                 let name = String::from_utf8_lossy(&record.value[..record.value.len().min(24)]);
@@ -26,7 +28,10 @@ pub fn check(evidence: &Evidence<'_>) -> Result<(), Failure> {
                 if evidence.may_lose(place.topic) {
                     continue;
                 }
-                return Err(Failure::safety("an acknowledged record is never lost", story()));
+                return Err(Failure::safety(
+                    "an acknowledged record is never lost",
+                    story(),
+                ));
             };
             if record.offset.is_some_and(|offset| offset != found.offset)
                 && !evidence.may_lose(place.topic)

@@ -10,7 +10,10 @@ pub fn check(evidence: &Evidence<'_>) -> Result<(), Failure> {
             if record.offset != due as i64 {
                 return Err(Failure::safety(
                     "offsets of a partition are unique and contiguous",
-                    format!("{place}: offset {} stands where {due} is due", record.offset),
+                    format!(
+                        "{place}: offset {} stands where {due} is due",
+                        record.offset
+                    ),
                 ));
             }
         }
@@ -18,7 +21,10 @@ pub fn check(evidence: &Evidence<'_>) -> Result<(), Failure> {
         if end != log.high_watermark {
             return Err(Failure::safety(
                 "every offset below the high watermark can be read",
-                format!("{place}: {end} records, high watermark {}", log.high_watermark),
+                format!(
+                    "{place}: {end} records, high watermark {}",
+                    log.high_watermark
+                ),
             ));
         }
     }

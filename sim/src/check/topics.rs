@@ -6,7 +6,9 @@ use crate::history::{Failure, Outcome, TopicChange};
 /// Checks every topic that came and went.
 pub fn check(evidence: &Evidence<'_>) -> Result<(), Failure> {
     for (name, changes) in &evidence.history.topics {
-        let acked = changes.iter().rposition(|(_, outcome)| *outcome != Outcome::Unknown);
+        let acked = changes
+            .iter()
+            .rposition(|(_, outcome)| *outcome != Outcome::Unknown);
         let mut allowed: Vec<bool> = changes[acked.unwrap_or(0)..]
             .iter()
             .map(|(change, _)| *change == TopicChange::Create)

@@ -28,7 +28,9 @@ pub(super) async fn create_planned_topics(workload: &Rc<Workload>) -> Result<(),
     for (number, plan) in workload.plan.topics.iter().enumerate() {
         let name = format!("t{number}");
         let durability = match plan.durability {
-            Durability::Fsync if workload.plan.mutant == Some(Mutant::AckBeforeSync) => "replicated",
+            Durability::Fsync if workload.plan.mutant == Some(Mutant::AckBeforeSync) => {
+                "replicated"
+            }
             Durability::Fsync => "fsync",
             Durability::Replicated => "replicated",
         };
@@ -48,7 +50,10 @@ pub(super) async fn create_planned_topics(workload: &Rc<Workload>) -> Result<(),
             }
             if exec::now() - began > Duration::from_secs(30) {
                 let what = format!("{name}, last answer {told:?}");
-                return Err(Failure::liveness("a broker without faults creates topics", what));
+                return Err(Failure::liveness(
+                    "a broker without faults creates topics",
+                    what,
+                ));
             }
             exec::sleep(Duration::from_millis(100)).await;
         }
@@ -107,7 +112,10 @@ async fn apply(
         all[at].1 = Outcome::Acked(exec::now());
     } else if !is_retriable(code) {
         let what = format!("{change:?} {name}, error {code}");
-        workload.fail(Failure::safety("a change of a topic gets an error that fits", what));
+        workload.fail(Failure::safety(
+            "a change of a topic gets an error that fits",
+            what,
+        ));
     }
     Ok(())
 }
@@ -129,7 +137,9 @@ async fn create(
         .with_num_partitions(partitions)
         .with_replication_factor(1)
         .with_configs(configs.collect());
-    let request = CreateTopicsRequest::default().with_topics(vec![topic]).with_timeout_ms(5_000);
+    let request = CreateTopicsRequest::default()
+        .with_topics(vec![topic])
+        .with_timeout_ms(5_000);
     let response = client.call(6, &request, ANSWER).await?;
     let topic = response.topics.first();
     let left_out = || ClientError::Malformed("CreateTopics left out the topic".to_owned());

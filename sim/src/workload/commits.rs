@@ -79,9 +79,14 @@ async fn commit(
         return Ok(());
     }
     let response = client.call(8, &request, ANSWER).await?;
-    let code = response.topics.first().and_then(|topic| topic.partitions.first());
+    let code = response
+        .topics
+        .first()
+        .and_then(|topic| topic.partitions.first());
     let Some(code) = code.map(|part| part.error_code) else {
-        return Err(ClientError::Malformed("OffsetCommit left out the partition".to_owned()));
+        return Err(ClientError::Malformed(
+            "OffsetCommit left out the partition".to_owned(),
+        ));
     };
     workload.tell("commits", format!("{place} := {offset}, error {code}"));
     if code == 0 {
@@ -89,7 +94,10 @@ async fn commit(
         history.commits.get_mut(&key).expect("made above")[at].1 = Outcome::Acked(exec::now());
     } else if !is_retriable(code) {
         let what = format!("{place} := {offset}, error {code}");
-        workload.fail(Failure::safety("an offset commit gets an error that fits", what));
+        workload.fail(Failure::safety(
+            "an offset commit gets an error that fits",
+            what,
+        ));
     }
     Ok(())
 }

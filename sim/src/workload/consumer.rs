@@ -38,9 +38,19 @@ impl Consumer {
     pub fn new(workload: Rc<Workload>, number: u16) -> Self {
         let name = format!("cons{number}");
         let mut rng = stream(workload.plan.seed, &name);
-        let cursors = workload.places().into_iter().map(|place| (place, Cursor::default())).collect();
+        let cursors = workload
+            .places()
+            .into_iter()
+            .map(|place| (place, Cursor::default()))
+            .collect();
         let bytes_max = [1, 1_000, 20_000, 1_000_000][(rng.next_u64() % 4) as usize];
-        Self { workload, name, rng, cursors, bytes_max }
+        Self {
+            workload,
+            name,
+            rng,
+            cursors,
+            bytes_max,
+        }
     }
 
     /// Reads until the faults are over.
@@ -69,14 +79,20 @@ impl Consumer {
 
     async fn round(&mut self, client: &mut Client) -> Result<(), ClientError> {
         let version = self.workload.plan.fetch_version;
-        let places: Vec<Place> =
-            self.cursors.keys().copied().filter(|_| chance(&mut self.rng, 800)).collect();
+        let places: Vec<Place> = self
+            .cursors
+            .keys()
+            .copied()
+            .filter(|_| chance(&mut self.rng, 800))
+            .collect();
         if places.is_empty() {
             exec::sleep(Duration::from_millis(5)).await;
             return Ok(());
         }
-        let parts: Vec<(Place, i64)> =
-            places.iter().map(|place| (*place, self.cursors[place].next)).collect();
+        let parts: Vec<(Place, i64)> = places
+            .iter()
+            .map(|place| (*place, self.cursors[place].next))
+            .collect();
         let request = fetch_request(&parts, self.bytes_max, 300);
         let response = client.call(version, &request, ANSWER).await?;
         let mut failed = false;
@@ -99,15 +115,21 @@ impl Consumer {
                 self.got(place, part.high_watermark, records)?;
             }
         }
-        if failed {
-            exec::sleep(Duration::from_millis(100)).await;
-        }
+        let pause = if failed {
+            100
+        } else {
+            self.rng.next_u64() % 30
+        };
+        exec::sleep(Duration::from_millis(pause)).await;
         Ok(())
     }
 
     fn refused(&mut self, place: Place, code: i16) {
         let cursor = self.cursors[&place];
-        self.workload.tell(&self.name, format!("refused {place} at {}: {code}", cursor.next));
+        self.workload.tell(
+            &self.name,
+            format!("refused {place} at {}: {code}", cursor.next),
+        );
         if code == 1 && self.workload.durability(place) == Durability::Replicated {
             // A power loss took records that this consumer has read: begin anew.
             self.cursors.insert(place, Cursor::default());
@@ -118,7 +140,10 @@ impl Consumer {
             code if is_retriable(code) => return,
             _ => "a fetch request gets an error that fits",
         };
-        let place = format!("{}, {place} at offset {}, error {code}", self.name, cursor.next);
+        let place = format!(
+            "{}, {place} at offset {}, error {code}",
+            self.name, cursor.next
+        );
         self.workload.fail(Failure::safety(wrong, place));
     }
 
@@ -183,8 +208,16 @@ pub(super) fn fetch_request(parts: &[(Place, i64)], bytes_max: i32, wait_ms: i32
         topics.entry(place.topic).or_default().push(part);
     }
     let topics = topics.into_iter().map(|(topic, parts)| {
-        let name = TopicName(StrBytes::from_string(Place { topic, partition: 0 }.topic_name()));
-        FetchTopic::default().with_topic(name).with_partitions(parts)
+        let name = TopicName(StrBytes::from_string(
+            Place {
+                topic,
+                partition: 0,
+            }
+            .topic_name(),
+        ));
+        FetchTopic::default()
+            .with_topic(name)
+            .with_partitions(parts)
     });
     FetchRequest::default()
         .with_replica_id(BrokerId(-1))

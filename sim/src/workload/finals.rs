@@ -54,7 +54,10 @@ pub(super) async fn read(workload: &Rc<Workload>) -> Result<Finals, Failure> {
         workload.note("reader", &error);
         if exec::now() - began > LIMIT {
             let what = format!("after {LIMIT:?} without faults: {error:?}");
-            return Err(Failure::liveness("everything can be read once the faults are over", what));
+            return Err(Failure::liveness(
+                "everything can be read once the faults are over",
+                what,
+            ));
         }
         exec::sleep(Duration::from_millis(200)).await;
     }
@@ -68,12 +71,24 @@ async fn attempt(
     let metadata = MetadataRequest::default().with_topics(None);
     let response = client.call(9, &metadata, ANSWER).await?;
     let name = |topic: Option<TopicName>| topic.map(|name| name.as_str().to_owned());
-    finals.topics = response.topics.into_iter().filter_map(|topic| name(topic.name)).collect();
+    finals.topics = response
+        .topics
+        .into_iter()
+        .filter_map(|topic| name(topic.name))
+        .collect();
     for place in workload.places() {
-        read_log(workload, client, place, finals.logs.entry(place).or_default()).await?;
+        read_log(
+            workload,
+            client,
+            place,
+            finals.logs.entry(place).or_default(),
+        )
+        .await?;
         if workload.plan.commits {
             let committed = committed(client, place).await?;
-            finals.commits.insert((commits::GROUP.to_owned(), place), committed);
+            finals
+                .commits
+                .insert((commits::GROUP.to_owned(), place), committed);
         }
     }
     Ok(())
@@ -88,10 +103,14 @@ async fn read_log(
     loop {
         let next = log.records.last().map_or(0, |record| record.offset + 1);
         let request = fetch_request(&[(place, next)], 1 << 20, 100);
-        let response = client.call(workload.plan.fetch_version, &request, ANSWER).await?;
-        let part = response.responses.first().and_then(|topic| topic.partitions.first());
-        let part = part
-            .ok_or_else(|| ClientError::Malformed(format!("Fetch left out {place}")))?;
+        let response = client
+            .call(workload.plan.fetch_version, &request, ANSWER)
+            .await?;
+        let part = response
+            .responses
+            .first()
+            .and_then(|topic| topic.partitions.first());
+        let part = part.ok_or_else(|| ClientError::Malformed(format!("Fetch left out {place}")))?;
         if part.error_code != 0 {
             let code = part.error_code;
             workload.tell("reader", format!("{place} at offset {next}: error {code}"));
@@ -101,7 +120,8 @@ async fn read_log(
         let reads = decode(part.records.clone().unwrap_or_default())
             .map_err(|why| ClientError::Malformed(format!("{place} at offset {next}: {why}")))?;
         let before = log.records.len();
-        log.records.extend(reads.into_iter().filter(|read| read.offset >= next));
+        log.records
+            .extend(reads.into_iter().filter(|read| read.offset >= next));
         let end = log.records.last().map_or(0, |record| record.offset + 1);
         if end >= log.high_watermark {
             return Ok(());
@@ -121,13 +141,16 @@ async fn committed(client: &mut Client, place: Place) -> Result<i64, ClientError
         .with_group_id(GroupId(StrBytes::from_static_str(commits::GROUP)))
         .with_topics(Some(vec![topic]));
     let response = client.call(6, &request, ANSWER).await?;
-    let part = response.topics.first().and_then(|topic| topic.partitions.first());
+    let part = response
+        .topics
+        .first()
+        .and_then(|topic| topic.partitions.first());
     match part {
-        Some(part) if response.error_code == 0 && part.error_code == 0 => {
-            Ok(part.committed_offset)
-        }
+        Some(part) if response.error_code == 0 && part.error_code == 0 => Ok(part.committed_offset),
         Some(_) => Err(ClientError::TimedOut),
         None if response.error_code != 0 => Err(ClientError::TimedOut),
-        None => Err(ClientError::Malformed("OffsetFetch left out the partition".to_owned())),
+        None => Err(ClientError::Malformed(
+            "OffsetFetch left out the partition".to_owned(),
+        )),
     }
 }

@@ -7,9 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use highwater_sim_disk::{chance, stream};
 use kafka_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
-use kafka_protocol::messages::{
-    InitProducerIdRequest, ProduceRequest, ProducerId, TopicName,
-};
+use kafka_protocol::messages::{InitProducerIdRequest, ProduceRequest, ProducerId, TopicName};
 use kafka_protocol::protocol::StrBytes;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::RngCore;
@@ -59,13 +57,27 @@ impl Producer {
     pub fn new(workload: Rc<Workload>, number: u16, plan: ProducerPlan) -> Self {
         let name = format!("prod{number}");
         let mut rng = stream(workload.plan.seed, &name);
-        let mut places = workload.places();
-        places.retain(|_| chance(&mut rng, 700));
-        if places.is_empty() {
-            places.extend(workload.places().pop());
+        let all = workload.places();
+        let first = all[(rng.next_u64() % all.len() as u64) as usize];
+        // One durability a producer: what a power loss takes from one topic must not make it
+        // begin anew in another that lost nothing.
+        let durability = workload.durability(first);
+        let mut places = all;
+        places.retain(|place| workload.durability(*place) == durability);
+        places.retain(|place| *place == first || chance(&mut rng, 700));
+        let lanes = places
+            .into_iter()
+            .map(|place| (place, Lane::default()))
+            .collect();
+        Self {
+            workload,
+            name,
+            number,
+            plan,
+            rng,
+            id: None,
+            lanes,
         }
-        let lanes = places.into_iter().map(|place| (place, Lane::default())).collect();
-        Self { workload, name, number, plan, rng, id: None, lanes }
     }
 
     /// Works until the faults are over and, if idempotent, everything is acknowledged.
@@ -99,7 +111,9 @@ impl Producer {
     async fn lost(&mut self, error: &ClientError) {
         self.workload.note(&self.name, error);
         for lane in self.lanes.values_mut() {
-            lane.batches.iter_mut().for_each(|batch| batch.under_way = false);
+            lane.batches
+                .iter_mut()
+                .for_each(|batch| batch.under_way = false);
             if !self.plan.idempotent {
                 lane.batches.clear();
             }
@@ -125,7 +139,12 @@ impl Producer {
                 if self.workload.phase.get() == Phase::Faults && chance(&mut self.rng, 700) {
                     self.fill(*place);
                 }
-                let batches = self.lanes.get_mut(place).expect("listed").batches.iter_mut();
+                let batches = self
+                    .lanes
+                    .get_mut(place)
+                    .expect("listed")
+                    .batches
+                    .iter_mut();
                 let mut waiting = batches.enumerate().filter(|(_, batch)| !batch.under_way);
                 if let Some((at, batch)) = waiting.next() {
                     batch.under_way = true;
@@ -147,9 +166,17 @@ impl Producer {
         }
         let mut refused = false;
         for (correlation, indexes) in expected {
-            let response =
-                client.receive::<ProduceRequest>(self.plan.version, correlation, ANSWER).await?;
+            let response = client
+                .receive::<ProduceRequest>(self.plan.version, correlation, ANSWER)
+                .await?;
             for (place, index) in indexes {
+                if self.lanes[&place]
+                    .batches
+                    .iter()
+                    .all(|batch| batch.index != index)
+                {
+                    continue;
+                }
                 let answer = response
                     .responses
                     .iter()
@@ -164,7 +191,11 @@ impl Producer {
                 refused |= !self.answered(place, index, code, base_offset);
             }
         }
-        let pause = if refused { Duration::from_millis(400) } else { self.plan.pause_max };
+        let pause = if refused {
+            Duration::from_millis(400)
+        } else {
+            self.plan.pause_max
+        };
         self.pause(pause).await;
         Ok(())
     }
@@ -179,11 +210,20 @@ impl Producer {
         let mut history = self.workload.history.borrow_mut();
         let mut records = Vec::new();
         let mut index = usize::MAX;
+        // A batch larger than a segment is refused, as Kafka does.
+        let room = self.workload.plan.topics[usize::from(place.topic)].segment_bytes as usize / 3;
+        let mut bytes = 0;
         for _ in 0..count {
+            if bytes > room {
+                break;
+            }
             let padding = (self.rng.next_u64() % (self.plan.value_max + 1)) as usize;
             let unique = format!("{}.{place}.{}:", self.number, lane.next_number);
             let mut value = unique.into_bytes();
-            value.resize(value.len() + padding, b'a' + (self.rng.next_u64() % 26) as u8);
+            value.resize(
+                value.len() + padding.min(room / 2),
+                b'a' + (self.rng.next_u64() % 26) as u8,
+            );
             let sent = Sent {
                 producer: self.number,
                 idempotent: self.plan.idempotent,
@@ -196,20 +236,28 @@ impl Producer {
                 offset: None,
             };
             lane.next_number += 1;
+            bytes += sent.value.len() + 100;
             let at = history.send(place, sent.clone());
             index = index.min(at);
             records.push(sent);
         }
         let stamp = match self.id {
             _ if self.workload.plan.mutant == Some(Mutant::NoDedup) => Stamp::NONE,
-            Some((producer_id, producer_epoch)) => {
-                Stamp { producer_id, producer_epoch, sequence: lane.next_sequence }
-            }
+            Some((producer_id, producer_epoch)) => Stamp {
+                producer_id,
+                producer_epoch,
+                sequence: lane.next_sequence,
+            },
             None => Stamp::NONE,
         };
         lane.next_sequence += records.len() as i32;
         let bytes = encode(&records, stamp);
-        lane.batches.push_back(Batch { index, count: records.len(), bytes, under_way: false });
+        lane.batches.push_back(Batch {
+            index,
+            count: records.len(),
+            bytes,
+            under_way: false,
+        });
     }
 
     /// Takes the answer to the batch whose first record is `index`. Says whether it was a yes.
@@ -232,10 +280,17 @@ impl Producer {
             self.workload.tell(&self.name, what);
             return true;
         }
-        self.workload.tell(&self.name, format!("refused {place} {index}+{count}: error {code}"));
+        self.workload.tell(
+            &self.name,
+            format!("refused {place} {index}+{count}: error {code}"),
+        );
         let place_of = || format!("{}, {place}, record {index}, error {code}", self.name);
         if code == OUT_OF_ORDER_SEQUENCE_NUMBER {
             if at == 0 && self.plan.idempotent {
+                if self.workload.may_lose(place) {
+                    self.begin_anew();
+                    return false;
+                }
                 let failure = Failure::safety(
                     "a producer's next batch after its last acknowledged one is in order",
                     place_of(),
@@ -243,8 +298,7 @@ impl Producer {
                 self.workload.fail(failure);
             }
         } else if !is_retriable(code) {
-            let failure =
-                Failure::safety("a produce request gets an error that fits", place_of());
+            let failure = Failure::safety("a produce request gets an error that fits", place_of());
             self.workload.fail(failure);
         }
         if self.plan.idempotent {
@@ -253,6 +307,17 @@ impl Producer {
             lane.batches.remove(at);
         }
         false
+    }
+
+    /// The broker lost acknowledged records, as it may here: what waits is given up, and what
+    /// follows has a new producer id.
+    fn begin_anew(&mut self) {
+        self.workload.tell(&self.name, "begins anew".to_owned());
+        self.id = None;
+        for lane in self.lanes.values_mut() {
+            lane.batches.clear();
+            lane.next_sequence = 0;
+        }
     }
 
     async fn init_id(&mut self, client: &mut Client) -> Result<(), ClientError> {
@@ -264,9 +329,15 @@ impl Producer {
         let response = client.call(4, &request, ANSWER).await?;
         if response.error_code == NONE {
             self.id = Some((response.producer_id.0, response.producer_epoch));
-            self.workload.tell(&self.name, format!("is producer {}", response.producer_id.0));
+            self.workload.tell(
+                &self.name,
+                format!("is producer {}", response.producer_id.0),
+            );
         } else {
-            self.workload.tell(&self.name, format!("no producer id: {}", response.error_code));
+            self.workload.tell(
+                &self.name,
+                format!("no producer id: {}", response.error_code),
+            );
             self.pause(Duration::from_millis(200)).await;
         }
         Ok(())
@@ -282,8 +353,16 @@ fn produce_request(parts: &[(Place, usize, Bytes)]) -> ProduceRequest {
         topics.entry(place.topic).or_default().push(data);
     }
     let topics = topics.into_iter().map(|(topic, data)| {
-        let name = TopicName(StrBytes::from_string(Place { topic, partition: 0 }.topic_name()));
-        TopicProduceData::default().with_name(name).with_partition_data(data)
+        let name = TopicName(StrBytes::from_string(
+            Place {
+                topic,
+                partition: 0,
+            }
+            .topic_name(),
+        ));
+        TopicProduceData::default()
+            .with_name(name)
+            .with_partition_data(data)
     });
     ProduceRequest::default()
         .with_acks(-1)

@@ -19,7 +19,11 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     /// A producer without an id.
-    pub const NONE: Self = Self { producer_id: -1, producer_epoch: -1, sequence: -1 };
+    pub const NONE: Self = Self {
+        producer_id: -1,
+        producer_epoch: -1,
+        sequence: -1,
+    };
 }
 
 /// One batch.
@@ -52,7 +56,10 @@ pub(crate) fn encode(records: &[Sent], stamp: Stamp) -> Bytes {
         })
         .collect();
     let mut batch = BytesMut::new();
-    let options = RecordEncodeOptions { version: 2, compression: Compression::None };
+    let options = RecordEncodeOptions {
+        version: 2,
+        compression: Compression::None,
+    };
     RecordBatchEncoder::encode(&mut batch, &records, &options).expect("our records encode");
     batch.freeze()
 }
@@ -68,8 +75,20 @@ pub(crate) fn decode(mut batches: Bytes) -> Result<Vec<Read>, String> {
         let set = RecordBatchDecoder::decode(&mut batch).map_err(|error| format!("{error:#}"))?;
         for record in set.records {
             let header = record.headers.values().next().cloned().flatten();
-            let Record { offset, key, value, timestamp, .. } = record;
-            reads.push(Read { offset, key, value, timestamp, header });
+            let Record {
+                offset,
+                key,
+                value,
+                timestamp,
+                ..
+            } = record;
+            reads.push(Read {
+                offset,
+                key,
+                value,
+                timestamp,
+                header,
+            });
         }
     }
     Ok(reads)
