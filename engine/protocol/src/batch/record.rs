@@ -32,9 +32,24 @@ impl<'a> RawRecord<'a> {
     pub(super) fn parse(body: &'a [u8]) -> Result<Self, RecordReason> {
         // Attributes are unused and may be anything.
         let mut rest = body.get(1..).ok_or(RecordReason::Truncated)?;
-        let timestamp_delta = varint::take_i64(&mut rest)?;
-        let offset_delta = varint::take_i32(&mut rest)?;
-        let key = take_bytes(&mut rest)?;
+        let (timestamp_delta, offset_delta, key) = match Front::parse(rest) {
+            Some(front) => {
+                rest = &rest[front.len..];
+                (
+                    front.timestamp_delta,
+                    front.offset_delta,
+                    take(&mut rest, front.key_len)?,
+                )
+            }
+            None => {
+                let timestamp_delta = varint::take_i64(&mut rest)?;
+                (
+                    timestamp_delta,
+                    varint::take_i32(&mut rest)?,
+                    take_bytes(&mut rest)?,
+                )
+            }
+        };
         let value = take_bytes(&mut rest)?;
         let value_at = body.len() - rest.len() - value.map_or(0, <[u8]>::len);
         let block = rest;
@@ -60,10 +75,57 @@ impl<'a> RawRecord<'a> {
     }
 }
 
+/// The three numbers at the front of nearly every record, each of one or two bytes: read from
+/// one word, without a bounds check a byte.
+struct Front {
+    timestamp_delta: i64,
+    offset_delta: i32,
+    key_len: i32,
+    /// Bytes that they take.
+    len: usize,
+}
+
+impl Front {
+    /// `None` when one is longer or the record ends near: the caller reads them one by one.
+    #[inline(always)]
+    fn parse(rest: &[u8]) -> Option<Self> {
+        let mut word = u64::from_le_bytes(*rest.first_chunk()?);
+        let mut len = 0;
+        let mut next = || {
+            let first = word & 0x7f;
+            if word & 0x80 == 0 {
+                word >>= 8;
+                len += 1;
+                Some(varint::unzigzag64(first) as i32)
+            } else if word & 0x8000 == 0 {
+                let both = first | (word >> 1 & 0x3f80);
+                word >>= 16;
+                len += 2;
+                Some(varint::unzigzag64(both) as i32)
+            } else {
+                None
+            }
+        };
+        let (timestamp_delta, offset_delta, key_len) = (next()?, next()?, next()?);
+        Some(Self {
+            timestamp_delta: timestamp_delta.into(),
+            offset_delta,
+            key_len,
+            len,
+        })
+    }
+}
+
 /// Takes a length and that many bytes off the front of `rest`; a negative length is null.
 #[inline(always)]
 pub(super) fn take_bytes<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, RecordReason> {
     let len = varint::take_i32(rest)?;
+    take(rest, len)
+}
+
+/// Takes `len` bytes off the front of `rest`; a negative length is null.
+#[inline(always)]
+fn take<'a>(rest: &mut &'a [u8], len: i32) -> Result<Option<&'a [u8]>, RecordReason> {
     if len < 0 {
         return Ok(None);
     }
@@ -81,4 +143,45 @@ fn skip_headers(rest: &mut &[u8], count: i32) -> Result<(), RecordReason> {
         take_bytes(rest)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::{BufMut, BytesMut};
+
+    use super::*;
+
+    #[test]
+    fn numbers_of_every_length_are_read_at_the_front() {
+        let numbers = [
+            0i64,
+            -1,
+            1,
+            63,
+            -64,
+            64,
+            -65,
+            8_191,
+            -8_192,
+            8_192,
+            i64::from(i32::MAX),
+        ];
+        for timestamp_delta in numbers.into_iter().chain([i64::MAX, i64::MIN]) {
+            for offset_delta in numbers {
+                for key_len in [-1, 0, 1, 5, 64, 9_000] {
+                    let mut body = BytesMut::from(&[0][..]);
+                    varint::put(timestamp_delta, &mut body);
+                    varint::put(offset_delta, &mut body);
+                    varint::put(key_len, &mut body);
+                    body.put_bytes(7, key_len.max(0) as usize);
+                    body.put_slice(&[1, 0]);
+                    let record = RawRecord::parse(&body).expect("a record");
+                    assert_eq!(record.timestamp_delta, timestamp_delta);
+                    assert_eq!(i64::from(record.offset_delta), offset_delta);
+                    assert_eq!(record.key.map_or(-1, |key| key.len() as i64), key_len);
+                    assert_eq!((record.value, record.headers), (None, &[][..]));
+                }
+            }
+        }
+    }
 }

@@ -69,7 +69,8 @@ fn unzigzag32(value: u32) -> i32 {
     (value >> 1) as i32 ^ -((value & 1) as i32)
 }
 
-fn unzigzag64(value: u64) -> i64 {
+#[inline]
+pub(super) fn unzigzag64(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 

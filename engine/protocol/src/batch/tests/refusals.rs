@@ -283,7 +283,7 @@ fn the_two_size_limits_hold() {
         refused(&wire),
         BatchError::TooLarge {
             bytes: wire.len(),
-            max: 32 << 20
+            max: 4 << 20
         }
     );
     // Small records: what counts is also what they take in the log.
