@@ -29,6 +29,7 @@ const TAIL_INTERVAL: Duration = Duration::from_secs(5);
 #[derive(Default)]
 struct Done {
     retention: Duration,
+    roll: Duration,
     flush: Duration,
     checkpoint: Duration,
     tails: Duration,
@@ -38,7 +39,13 @@ impl<R: Runtime> Broker<R> {
     /// Runs until the broker stops.
     pub(crate) async fn sweep(self: Arc<Self>) {
         let start = self.runtime.mono();
-        let mut done = Done { retention: start, flush: start, checkpoint: start, tails: start };
+        let mut done = Done {
+            retention: start,
+            roll: start,
+            flush: start,
+            checkpoint: start,
+            tails: start,
+        };
         while !self.stopping.load(Ordering::Acquire) {
             self.runtime.sleep(TICK).await;
             self.look_at_disk();
@@ -52,17 +59,43 @@ impl<R: Runtime> Broker<R> {
                 due
             };
             let retention = Duration::from_millis(settings.retention_check_interval_ms);
-            if due(&mut done.retention, retention.min(ROLL_INTERVAL)) {
-                let now_ms = self.runtime.wall_ms();
-                self.catalog().partitions().for_each(|partition| partition.sweep(now_ms));
+            let now_ms = self.runtime.wall_ms();
+            // Old timestamps must not make records vanish sooner than the interval says: whoever
+            // copies an old topic reads what it wrote first.
+            // A full disk does not wait for it.
+            let full = self.disk_full.load(Ordering::Relaxed);
+            if due(
+                &mut done.retention,
+                if full {
+                    retention.min(ROLL_INTERVAL)
+                } else {
+                    retention
+                },
+            ) {
+                self.catalog()
+                    .partitions()
+                    .for_each(|partition| partition.sweep(now_ms));
+            }
+            if due(&mut done.roll, ROLL_INTERVAL) {
+                self.catalog()
+                    .partitions()
+                    .for_each(|partition| partition.roll_by_time(now_ms));
             }
             if due(&mut done.tails, TAIL_INTERVAL) {
-                self.catalog().partitions().for_each(|partition| partition.release_tail());
+                self.catalog()
+                    .partitions()
+                    .for_each(|partition| partition.release_tail());
             }
-            if due(&mut done.flush, Duration::from_millis(settings.flush_interval_ms)) {
+            if due(
+                &mut done.flush,
+                Duration::from_millis(settings.flush_interval_ms),
+            ) {
                 self.catalog().partitions().for_each(Partition::flush);
             }
-            if due(&mut done.checkpoint, Duration::from_millis(settings.checkpoint_interval_ms)) {
+            if due(
+                &mut done.checkpoint,
+                Duration::from_millis(settings.checkpoint_interval_ms),
+            ) {
                 self.write_checkpoint().await;
             }
         }
@@ -71,13 +104,24 @@ impl<R: Runtime> Broker<R> {
     /// Appends stop while the disk is nearly full and go on when space was freed.
     pub(crate) fn look_at_disk(&self) {
         // A disk that does not say is found out by the append itself.
-        let Ok(free) = self.runtime.disk().free_bytes() else { return };
+        let Ok(free) = self.runtime.disk().free_bytes() else {
+            return;
+        };
         let was = self.disk_full.load(Ordering::Relaxed);
-        let is = if was { free < FREE_BYTES_RESUME } else { free < FREE_BYTES_MIN };
+        let is = if was {
+            free < FREE_BYTES_RESUME
+        } else {
+            free < FREE_BYTES_MIN
+        };
         if is != was {
             self.disk_full.store(is, Ordering::Relaxed);
-            let state = if is { "produce is refused" } else { "produce is taken again" };
-            self.runtime.log(format_args!("{} MiB free on the disk: {state}", free >> 20));
+            let state = if is {
+                "produce is refused"
+            } else {
+                "produce is taken again"
+            };
+            self.runtime
+                .log(format_args!("{} MiB free on the disk: {state}", free >> 20));
         }
     }
 }

@@ -22,10 +22,11 @@ impl<R: Runtime> Partition<R> {
             return;
         }
         // A full disk keeps the segment open until retention has freed space.
-        let _ = state.log.roll_if_idle(now_ms);
+        let rolled = state.log.roll_if_idle(now_ms);
         match state.log.failure().cloned() {
             Some(failure) => self.disk_failed(&mut state, failure),
-            None => self.start_sync(&mut state),
+            None if rolled.is_ok_and(|rolled| rolled) => self.start_sync(&mut state),
+            None => {}
         }
     }
 
