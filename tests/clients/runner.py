@@ -2,6 +2,8 @@
 
 import argparse
 import multiprocessing
+import os
+import socket
 import sys
 import time
 import traceback
@@ -25,8 +27,6 @@ def child(case, bootstrap, pipe):
         # No joins of client threads: the case is decided.
         sys.stdout.flush()
         sys.stderr.flush()
-        import os
-
         os._exit(0)
 
 
@@ -47,6 +47,16 @@ def outcome(case, bootstrap):
         process.join()
 
 
+def answers(bootstrap):
+    """True when the broker accepts a connection."""
+    host, port = bootstrap.rsplit(":", 1)
+    try:
+        socket.create_connection((host, int(port)), 5).close()
+        return True
+    except OSError:
+        return False
+
+
 def main():
     parser = argparse.ArgumentParser(description="Drives real Kafka clients against a broker.")
     parser.add_argument("bootstrap", help="HOST:PORT of the broker")
@@ -60,6 +70,10 @@ def main():
         return 0
     failed = []
     for case in chosen:
+        if not answers(arguments.bootstrap):
+            print(f"nothing listens on {arguments.bootstrap} any more; the rest is not run")
+            failed += [one.name for one in chosen[chosen.index(case):]]
+            break
         start = time.monotonic()
         why = outcome(case, arguments.bootstrap)
         took = time.monotonic() - start

@@ -26,7 +26,8 @@ class Client:
         self.opened = None
 
     def base(self, **extra):
-        return {"bootstrap.servers": self.bootstrap, **{k.replace("_", "."): v for k, v in extra.items()}}
+        settings = {k.replace("_", "."): v for k, v in extra.items()}
+        return {"bootstrap.servers": self.bootstrap, "log_level": 0, **settings}
 
     # Producing
 

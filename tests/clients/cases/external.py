@@ -45,3 +45,5 @@ register_all("kafkajs", r"^claim\('(\w+)'", sorted((HERE / "js").glob("*.js")),
              ["node", str(HERE / "js" / "main.js")], 90)
 register_all("java", r"^    static void (\w+)\(World world\)", sorted((HERE / "java").glob("*.java")),
              [*JVM, "Main"], 120)
+register_all("rdkafka", r"^fn (\w+)\(world: &World\) \{", [HERE / "rust" / "src" / "main.rs"],
+             [str(CACHE / "rust" / "release" / "highwater-client-cases")], 90)
