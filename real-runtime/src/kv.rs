@@ -295,6 +295,8 @@ impl Settings {
             // The system's library may lack any given codec; the entries are small numbers.
             ffi::rocksdb_options_set_compression(options, 0);
             ffi::rocksdb_options_set_skip_stats_update_on_db_open(options, 1);
+            // The default starts 16 threads at every open, for a handful of files.
+            ffi::rocksdb_options_set_max_file_opening_threads(options, 1);
             ffi::rocksdb_options_set_stats_dump_period_sec(options, 0);
             ffi::rocksdb_options_set_stats_persist_period_sec(options, 0);
             ffi::rocksdb_options_set_keep_log_file_num(options, 2);

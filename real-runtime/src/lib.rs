@@ -7,6 +7,7 @@ pub mod blocking;
 pub mod client;
 pub mod command;
 pub mod disk;
+pub mod inspect;
 pub mod kv;
 pub mod net;
 pub mod runtime;

@@ -27,6 +27,8 @@ milliseconds since 1970); and how to write: lines, table, jsonl, json. It may be
 
 /// How long the broker waits for a first record.
 const WAIT_MS: i32 = 500;
+/// Kafka's code of an offset that is not there.
+const OUT_OF_RANGE: i16 = 1;
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
 /// Arguments of `consume`.
@@ -264,18 +266,26 @@ impl Reader<'_> {
         Ok(sink.flush())
     }
 
-    fn refused(&self, found: &Fetched) -> ClientError {
-        let place = format!("{}-{}", self.topic.name, found.partition);
-        let at = self.positions.get(&found.partition).copied().unwrap_or(-1);
-        let range = format!(
-            "the partition holds [{}, {})",
-            found.log_start, found.high_watermark
-        );
+    fn refused(&mut self, found: &Fetched) -> ClientError {
+        let (name, partition) = (&self.topic.name, found.partition);
+        let at = self.positions.get(&partition).copied().unwrap_or(-1);
+        let what = format!("read {name}-{partition} at offset {at}");
+        let mut message = None;
+        if found.error == OUT_OF_RANGE {
+            let mut edge = |spec| {
+                let found = self
+                    .client
+                    .offsets(&self.cluster, &self.topic, &[partition], spec);
+                found.ok()?.get(&partition).copied()
+            };
+            if let (Some(start), Some(end)) = (edge(OffsetSpec::Start), edge(OffsetSpec::End)) {
+                message = Some(format!("the partition holds [{start}, {end})"));
+            }
+        }
         ClientError::Refused {
-            what: format!("read {place} at offset {at}"),
+            what,
             code: found.error,
-            // The answer to an offset out of range carries both ends.
-            message: (found.error == 1 && found.high_watermark >= 0).then_some(range),
+            message,
         }
     }
 }
@@ -283,7 +293,13 @@ impl Reader<'_> {
 fn may_pass(error: &ClientError) -> bool {
     // Offset out of range is retriable for a consumer that may reset itself; this one was told
     // where to begin.
-    let out_of_range = matches!(error, ClientError::Refused { code: 1, .. });
+    let out_of_range = matches!(
+        error,
+        ClientError::Refused {
+            code: OUT_OF_RANGE,
+            ..
+        }
+    );
     !out_of_range && (error.is_retriable() || matches!(error, ClientError::Connect { .. }))
 }
 

@@ -9,6 +9,7 @@ pub mod failure;
 pub mod format;
 pub mod group;
 pub mod jsonl;
+pub mod log;
 pub mod output;
 pub mod partitioner;
 pub mod produce;
@@ -52,6 +53,9 @@ enum Command {
     /// List and describe consumer groups.
     #[command(subcommand)]
     Group(group::GroupCommand),
+    /// Look into a data folder, without a broker; nothing is changed.
+    #[command(subcommand)]
+    Log(log::LogCommand),
     /// Show and check the broker's settings.
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -95,6 +99,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         Command::Produce(args) => produce::run(&args),
         Command::Consume(args) => consume::run(&args),
         Command::Group(command) => group::run(command),
+        Command::Log(command) => log::run(command),
         Command::Config(command) => config::run(command),
     }
 }
