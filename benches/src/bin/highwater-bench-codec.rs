@@ -1,10 +1,9 @@
 //! What the record codec costs: nanoseconds a record, from the wire into frames and back.
 //!
 //! `highwater-bench-codec [CASE] [--rounds N]` runs the cases whose name contains CASE and prints
-//! the best round of each: on a shared machine the best round is what the code costs. With
-//! `--rounds 1` it is small enough for callgrind, whose instruction counts do not depend on what
-//! else the machine does:
-//! `valgrind --tool=callgrind --collect-atoff=... highwater-bench-codec decode/none/100 --rounds 1`.
+//! the best round of each: on a shared machine the best round is what the code costs.
+//! Instruction counts do not depend on what else the machine does: the difference of two runs
+//! under `valgrind --tool=callgrind` with `--rounds 2` and `--rounds 3` is one round of 8 MiB.
 
 use std::hint::black_box;
 use std::io::Write;

@@ -226,10 +226,39 @@ pub struct VerifiedFrames<'a> {
 }
 
 impl<'a> VerifiedFrames<'a> {
+    /// The next frame without its CRCs checked, for a reader that passes over it.
+    pub fn hop(&mut self) -> Option<Result<FrameView<'a>, Corrupt>> {
+        self.step(false)
+    }
+
     #[inline(always)]
-    fn check(&mut self) -> Result<FrameView<'a>, CorruptReason> {
+    fn step(&mut self, verify: bool) -> Option<Result<FrameView<'a>, Corrupt>> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        match self.check(verify) {
+            Ok(frame) => {
+                self.rest = &self.rest[frame.frame_len..];
+                self.at = Position(self.at.0 + frame.frame_len as u64);
+                self.from = Offset(frame.offset.0 + 1);
+                self.left -= 1;
+                self.is_first = false;
+                Some(Ok(frame))
+            }
+            Err(reason) => {
+                self.rest = &[];
+                Some(Err(Corrupt {
+                    at: self.at,
+                    reason,
+                }))
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn check(&mut self, verify: bool) -> Result<FrameView<'a>, CorruptReason> {
         // The batch is whole, so a frame that ends past it has a wrong length.
-        let frame = FrameView::decode(self.rest, self.at, true)
+        let frame = FrameView::decode(self.rest, self.at, verify)
             .map_err(|corrupt| corrupt.reason)?
             .ok_or(CorruptReason::Lengths)?;
         if frame.flags.has(Flags::FIRST_OF_BATCH) != self.is_first {
@@ -270,25 +299,6 @@ impl<'a> Iterator for VerifiedFrames<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        match self.check() {
-            Ok(frame) => {
-                self.rest = &self.rest[frame.frame_len..];
-                self.at = Position(self.at.0 + frame.frame_len as u64);
-                self.from = Offset(frame.offset.0 + 1);
-                self.left -= 1;
-                self.is_first = false;
-                Some(Ok(frame))
-            }
-            Err(reason) => {
-                self.rest = &[];
-                Some(Err(Corrupt {
-                    at: self.at,
-                    reason,
-                }))
-            }
-        }
+        self.step(true)
     }
 }

@@ -1,7 +1,9 @@
 //! From the log onto the wire: a stored batch becomes one or more uncompressed v2 batches.
 
 use bytes::{BufMut, BytesMut};
-use highwater_record::{BatchFacts, BatchKind, Corrupt, FrameView, Producer, StoredBatch, crc};
+use highwater_record::{
+    BatchFacts, BatchKind, Corrupt, FrameView, Producer, StoredBatch, VerifiedFrames, crc,
+};
 use highwater_types::Offset;
 
 use super::header::{self, attribute};
@@ -74,50 +76,91 @@ fn encode_pieces(
     }
 
     let start = out.len();
-    let base = batch.head.base_offset();
-    let is_single = batch.bytes.len() <= PIECE_BYTES_MAX;
     let mut frames = batch.verified_frames();
-    let Some(mut next) = frames.next().transpose()? else {
-        return Ok(whole);
-    };
-    let mut piece_base = base;
-    out.reserve(batch.bytes.len().min(PIECE_BYTES_MAX));
+    let mut base = batch.head.base_offset();
     loop {
-        let piece_at = out.len();
-        let mut piece = Piece::start(facts, base, piece_base, Some(&next), out);
-        let mut frames_len = 0;
-        let last_frame = loop {
-            piece.push(&next, out);
-            frames_len += next.frame_len;
-            match frames.next().transpose()? {
-                None => break None,
-                Some(frame) if is_single || frames_len + frame.frame_len <= PIECE_BYTES_MAX => {
-                    next = frame;
-                }
-                Some(frame) => break Some(frame),
+        let piece_frames = frames.clone();
+        let extent = if batch.bytes.len() <= PIECE_BYTES_MAX {
+            Extent {
+                frame_count: facts.record_count as usize,
+                end,
+                is_last: true,
             }
-        };
-        // Offsets that compaction took belong to the piece before them.
-        let piece_end = last_frame.as_ref().map_or(end, |frame| frame.offset);
-        let max_timestamp = is_single.then_some(facts.max_timestamp);
-        let last = Offset(piece_end.0 - 1);
-        if piece_end <= from && last_frame.is_some() {
-            out.truncate(piece_at);
         } else {
-            piece.seal(last, max_timestamp, out);
+            next_extent(&mut frames, end)?
+        };
+        if extent.is_last || extent.end > from {
+            write_piece(batch, base, &extent, piece_frames, out)?;
         }
-        match last_frame {
-            None => return Ok(whole),
-            Some(_) if out.len() > start && out.len() - start >= bytes_max => {
-                return Ok(Encoded {
-                    end: piece_end,
-                    is_whole: false,
-                });
-            }
-            Some(frame) => next = frame,
+        if extent.is_last {
+            return Ok(whole);
         }
-        piece_base = piece_end;
+        base = extent.end;
+        if out.len() > start && out.len() - start >= bytes_max {
+            return Ok(Encoded {
+                end: base,
+                is_whole: false,
+            });
+        }
     }
+}
+
+/// Which frames of a stored batch become one v2 batch.
+struct Extent {
+    frame_count: usize,
+    /// The offset after the piece. Offsets that compaction took belong to the piece before them.
+    end: Offset,
+    is_last: bool,
+}
+
+/// Passes over the frames of the next piece; `batch_end` is the end of the stored batch.
+fn next_extent(frames: &mut VerifiedFrames<'_>, batch_end: Offset) -> Result<Extent, Corrupt> {
+    let mut frame_count = 0;
+    let mut frames_len = 0;
+    loop {
+        let before = frames.clone();
+        let Some(frame) = frames.hop().transpose()? else {
+            return Ok(Extent {
+                frame_count,
+                end: batch_end,
+                is_last: true,
+            });
+        };
+        frames_len += frame.frame_len;
+        if frame_count > 0 && frames_len > PIECE_BYTES_MAX {
+            *frames = before;
+            return Ok(Extent {
+                frame_count,
+                end: frame.offset,
+                is_last: false,
+            });
+        }
+        frame_count += 1;
+    }
+}
+
+fn write_piece(
+    batch: &StoredBatch<'_>,
+    base: Offset,
+    extent: &Extent,
+    frames: VerifiedFrames<'_>,
+    out: &mut BytesMut,
+) -> Result<(), Corrupt> {
+    let facts = &batch.head.facts;
+    out.reserve(batch.bytes.len().min(PIECE_BYTES_MAX));
+    let mut piece: Option<Piece> = None;
+    for frame in frames.take(extent.frame_count) {
+        let frame = frame?;
+        let piece = piece.get_or_insert_with(|| {
+            Piece::start(facts, batch.head.base_offset(), base, Some(&frame), out)
+        });
+        piece.push(&frame, out);
+    }
+    let piece = piece.expect("an extent has a frame");
+    let is_whole = extent.is_last && base == batch.head.base_offset();
+    let max_timestamp = is_whole.then_some(facts.max_timestamp);
+    piece.seal(Offset(extent.end.0 - 1), max_timestamp, out);
+    Ok(())
 }
 
 /// Bytes of a value from which on its stored CRC is combined instead of reading it again.
