@@ -8,7 +8,7 @@ use bytes::{Buf, BufMut};
 use highwater_types::{BrokerId, LeaderEpoch, TopicId};
 
 use crate::settings::Configs;
-use crate::state::{ConfigChange, MetadataRecord, PartitionState, Topic};
+use crate::state::{ConfigChange, MetadataRecord, PartitionState, Topic, check_topic_name};
 
 const CLUSTER: u8 = 1;
 const TOPIC_CREATED: u8 = 2;
@@ -160,6 +160,8 @@ fn put_topic(topic: &Topic, out: &mut Vec<u8>) {
 
 fn topic(input: &mut &[u8]) -> Option<Topic> {
     let (id, name) = (topic_id(input)?, text(input)?);
+    // It becomes the name of a folder.
+    check_topic_name(&name).ok()?;
     let internal = flag(input)?;
     let mut configs = Configs::new();
     for _ in 0..input.try_get_u16().ok()? {
@@ -204,11 +206,17 @@ fn put_partition(state: &PartitionState, out: &mut Vec<u8>) {
 fn partition(input: &mut &[u8]) -> Option<PartitionState> {
     Some(PartitionState {
         leader: optional_broker(input)?,
-        leader_epoch: LeaderEpoch(input.try_get_u32().ok()?),
+        leader_epoch: leader_epoch(input)?,
         partition_epoch: input.try_get_u32().ok()?,
         replicas: brokers(input)?,
         in_sync: brokers(input)?,
     })
+}
+
+/// Clients get it as a signed number.
+fn leader_epoch(input: &mut &[u8]) -> Option<LeaderEpoch> {
+    let epoch = input.try_get_u32().ok()?;
+    i32::try_from(epoch).is_ok().then_some(LeaderEpoch(epoch))
 }
 
 fn brokers(input: &mut &[u8]) -> Option<Vec<BrokerId>> {

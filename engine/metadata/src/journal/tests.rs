@@ -1,5 +1,7 @@
 //! The journal on a disk that loses power, fills up and fails.
 
+mod damage;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
