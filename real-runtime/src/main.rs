@@ -9,7 +9,7 @@ use clap::Parser;
 use highwater::command::{self, Cli};
 
 fn main() -> ExitCode {
-    panic::set_hook(Box::new(|facts| report_bug(facts)));
+    panic::set_hook(Box::new(report_bug));
     let cli = Cli::parse();
     if !cli.is_start() {
         end_quietly_with_a_closed_pipe();

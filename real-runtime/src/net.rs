@@ -3,7 +3,6 @@
 //! One core accepts and hands each connection to the core that holds the fewest; it stays there.
 //! (The kernel's own sharing of a port may put every busy connection on one core.)
 
-use std::future::Future;
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::{SocketAddr, TcpStream as StdStream};
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use highwater_runtime::{Listener, Net, NetError, Reader, Writer};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::sync::mpsc;
@@ -53,7 +52,7 @@ impl Net for RealNet {
             .await
             .map_err(|_| NetError::TimedOut)?
             .map_err(|error| net_error(&error))?;
-        Ok(halves(stream, None)?)
+        halves(stream, None)
     }
 }
 
@@ -292,14 +291,10 @@ impl Writer for RealWriter {
         }
     }
 
-    fn shutdown(&mut self) -> impl Future<Output = Result<(), NetError>> {
-        async { shut(&mut self.stream).await }
+    async fn shutdown(&mut self) -> Result<(), NetError> {
+        let done = self.stream.shutdown().await;
+        done.map_err(|error| net_error(&error))
     }
-}
-
-async fn shut(stream: &mut OwnedWriteHalf) -> Result<(), NetError> {
-    use tokio::io::AsyncWriteExt;
-    stream.shutdown().await.map_err(|error| net_error(&error))
 }
 
 impl RealWriter {
@@ -365,5 +360,48 @@ fn net_error(error: &io::Error) -> NetError {
         | ErrorKind::NotConnected
         | ErrorKind::UnexpectedEof => NetError::Closed,
         _ => NetError::Failed(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn connections_are_spread_evenly_and_refilled_where_they_end() {
+        let listener = RealNet.listen("127.0.0.1:0").await.expect("a free port");
+        let addr = listener.local_addr();
+        let shares = listener.split(3);
+        let loads: Vec<Load> = shares.iter().map(|share| Arc::clone(&share.load)).collect();
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let cores = tokio::task::LocalSet::new();
+        for (core, mut share) in shares.into_iter().enumerate() {
+            let tell = tell.clone();
+            cores.spawn_local(async move {
+                while let Ok((reader, writer, _)) = share.accept().await {
+                    let _ = tell.send((core, reader, writer));
+                }
+            });
+        }
+        let now = || -> Vec<usize> {
+            loads
+                .iter()
+                .map(|load| load.load(Ordering::Relaxed))
+                .collect()
+        };
+        let check = async {
+            let (mut clients, mut served) = (Vec::new(), Vec::new());
+            for _ in 0..9 {
+                clients.push(TcpStream::connect(addr).await.expect("somebody listens"));
+                served.push(told.recv().await.expect("the cores accept"));
+            }
+            assert_eq!(now(), [3, 3, 3]);
+            served.retain(|(core, ..)| *core != 1);
+            assert_eq!(now(), [3, 0, 3]);
+            clients.push(TcpStream::connect(addr).await.expect("somebody listens"));
+            let (core, ..) = told.recv().await.expect("the cores accept");
+            assert_eq!(core, 1, "the next one goes to the core with the fewest");
+        };
+        cores.run_until(check).await;
     }
 }

@@ -180,21 +180,20 @@ impl Producer {
             });
         }
         let answer = self.client.ask_at(&leader, &request, PRODUCE_MAX)?;
-        let answers = answer
+        let mut answers = answer
             .responses
             .into_iter()
             .flat_map(|topic| topic.partition_responses);
-        for answer in answers.filter(|answer| answer.index == partition) {
-            let message = answer.error_message.map(|text| text.to_string());
-            ClientError::check(what(), answer.error_code, message)?;
-            return Ok(Written {
-                partition,
-                base_offset: Some(answer.base_offset),
-            });
-        }
-        Err(ClientError::Malformed {
+        let answer = answers.find(|answer| answer.index == partition);
+        let answer = answer.ok_or_else(|| ClientError::Malformed {
             addr: leader,
             why: "it says nothing of the batch".to_owned(),
+        })?;
+        let message = answer.error_message.map(|text| text.to_string());
+        ClientError::check(what(), answer.error_code, message)?;
+        Ok(Written {
+            partition,
+            base_offset: Some(answer.base_offset),
         })
     }
 }

@@ -78,6 +78,7 @@ pub fn run(args: &StartArgs) -> Result<(), Failure> {
     let broker_settings = Layers::of_statics(&settings).broker_settings();
     let ready = args.ready_file.as_deref().map(ReadyFile::new).transpose()?;
     limits::raise_open_files();
+    signals::explain_failing_maps();
     let folder = Folder::choose(args.ephemeral, &broker_settings.data_dir)?;
     let disk = RealDisk::open(folder.path()).map_err(open_failure)?;
     let runtime = RealRuntime::new(disk)

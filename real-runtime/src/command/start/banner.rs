@@ -137,14 +137,14 @@ fn recovery(text: &mut String, report: &StartReport) {
 
 /// `17 bytes`, `1.5 MiB`.
 fn size(bytes: u64) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} bytes"),
-        1024..1_048_576 => format!("{}.{} KiB", bytes >> 10, (bytes % (1 << 10)) * 10 >> 10),
-        1_048_576..1_073_741_824 => {
-            format!("{}.{} MiB", bytes >> 20, (bytes % (1 << 20)) * 10 >> 20)
-        }
-        _ => format!("{}.{} GiB", bytes >> 30, (bytes % (1 << 30)) * 10 >> 30),
-    }
+    let (shift, unit) = match bytes {
+        0..1024 => return format!("{bytes} bytes"),
+        1024..1_048_576 => (10, "KiB"),
+        1_048_576..1_073_741_824 => (20, "MiB"),
+        _ => (30, "GiB"),
+    };
+    let tenths = (bytes % (1 << shift) * 10) >> shift;
+    format!("{}.{tenths} {unit}", bytes >> shift)
 }
 
 #[cfg(test)]
