@@ -38,6 +38,10 @@ def arguments():
     parser.add_argument("--burst-mb", type=int, default=800, help="a burst ends after so many MB")
     parser.add_argument("--rounds", type=int, default=1, help="times A B B A")
     parser.add_argument("--restart-mb", type=int, default=1024, help="data of the crash restart")
+    parser.add_argument("--starts", type=int, default=3, help="cold starts of each side")
+    parser.add_argument("--nice", type=int, default=0,
+                        help="priority of both brokers and the generator on a machine that others use; "
+                             "below 0 needs root")
     parser.add_argument("--json", help="write every measurement here")
     parser.add_argument("--markdown", help="write the table here")
     parser.add_argument("--from-json", help="make the table of an earlier run; runs nothing")
@@ -77,6 +81,7 @@ def main():
         unknown = [name for name in names if name not in rows.ROWS]
         if unknown:
             sys.exit(f"unknown rows: {', '.join(unknown)}; --list shows all")
+        os.nice(options.nice)
         with tempfile.TemporaryDirectory(dir=options.dir, prefix="compare-") as folder:
             result = run(options, names, pathlib.Path(folder))
     if options.json:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 
 
@@ -56,12 +57,17 @@ class Load:
 
     def __call__(self, *arguments, limit=600):
         command = [self.binary, "--json", *map(str, arguments)]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
-        except subprocess.TimeoutExpired as error:
-            raise Failed(f"{command[2]} took more than {limit} s") from error
+        # A file, not a pipe: a broker that the generator starts keeps it open.
+        with tempfile.TemporaryFile("w+") as errors:
+            try:
+                done = subprocess.run(command, stdout=subprocess.PIPE, stderr=errors, text=True,
+                                      timeout=limit)
+            except subprocess.TimeoutExpired as error:
+                raise Failed(f"{command[2]} took more than {limit} s") from error
+            errors.seek(0)
+            said = errors.read().strip()
         if done.returncode != 0:
-            raise Failed(f"{' '.join(command[2:])}: {done.stderr.strip()[-400:]}")
+            raise Failed(f"{' '.join(command[2:])}: {said[-400:]}")
         return json.loads(done.stdout)
 
     def background(self, *arguments):

@@ -32,6 +32,7 @@ def gather(options):
         "disk_free_gb": round(shutil.disk_usage(options.dir or "/tmp").free / 1e9),
         "kernel": platform.release(),
         "load_average": [round(load, 1) for load in os.getloadavg()],
+        "nice": options.nice,
         "seconds": options.seconds,
         "burst_mb": options.burst_mb,
         "rounds": options.rounds,

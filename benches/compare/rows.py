@@ -1,10 +1,9 @@
 """The rows of the comparison, in the order in which they run."""
 
-import statistics
 import sys
 import time
 
-from brokers import Failed, Highwater, Kafka, Load
+from brokers import Highwater, Kafka, Load
 
 # Shape of the produce rows: as docs/benchmarks.md says.
 PARTITIONS = 8
@@ -76,14 +75,15 @@ class Bench:
         print(f"   warm {side.side}: CPU s/GB {costs}", file=sys.stderr, flush=True)
         side.run("create-topics", "warm", "--delete", "--partitions", PARTITIONS)
 
-    def produce(self, side, topic, record_bytes, configs, *more, seconds=None, warmup=0.3):
+    def produce(self, side, topic, record_bytes, configs, *more, seconds=None, warmup=0.3,
+                connections=CONNECTIONS, in_flight=IN_FLIGHT):
         """One burst of 64 KiB batches, bounded in time and bytes."""
         seconds = seconds or self.options.seconds
         return side.measured(
             "produce", topic, "--partitions", PARTITIONS, *configs, "--warmup", warmup,
             "--seconds", seconds, "--bytes", self.options.burst_mb * 1_000_000,
-            "--record-bytes", record_bytes, "--connections", CONNECTIONS,
-            "--in-flight", IN_FLIGHT, *more,
+            "--record-bytes", record_bytes, "--connections", connections,
+            "--in-flight", in_flight, *more,
         )
 
     def fresh(self, side, topic, configs=(), partitions=PARTITIONS):
@@ -98,7 +98,7 @@ def start(bench):
 
     Kafka's folder was formatted before. The record goes to a topic that the broker makes.
     """
-    for side in [*bench.sides, *bench.sides, *bench.sides]:
+    for side in bench.sides * bench.options.starts:
         side.stop()
         side.wipe()
         figures = side.start()
@@ -129,7 +129,7 @@ def produce_sync_many(bench):
     for side in bench.turns():
         bench.fresh(side, "many_sync", side.sync, partitions=32)
         figures = bench.produce(side, "many_sync", 1024, side.sync, "--acks", "all",
-                                "--connections", 64, "--in-flight", 1, "--batch-bytes", 16384)
+                                "--batch-bytes", 16384, connections=64, in_flight=1)
         bench.record("produce_sync_many", side, figures)
 
 
@@ -221,9 +221,10 @@ def restart(bench):
         time.sleep(1.0)
         side.kill()
         under_load.wait(timeout=120)
-        bench.record("restart_crash", side, side.start("--all-partitions", topic="many"))
-        side.stop()
-        bench.record("restart_clean", side, side.start("--all-partitions", topic="many"))
+        for row, end in (("restart_crash", lambda: None), ("restart_clean", side.stop)):
+            end()
+            figures = side.start("--all-partitions", topic="many")
+            bench.record(row, side, {**figures, "cpu_s": side.usage()["cpu_s"]})
         side.stop()
         side.wipe()
     bench.warm = False
@@ -233,5 +234,7 @@ ROWS = {row.__name__: row for row in (
     start, produce, produce_sync_many, produce_compressed, requests, tail, fetch, e2e, e2e_sync,
     restart)}
 
-SHOWN = {"mb_s", "records_s", "requests_s", "broker_cpu_s_gb", "broker_cpu_s_mrec", "p50_ms", "p99_ms", "p999_ms",
-         "late_p99_ms", "rss_mib", "acknowledged_ms", "answered_ms", "disk_bytes", "partitions_s"}
+# What a run prints of each measurement while it goes on.
+SHOWN = {"mb_s", "records_s", "requests_s", "broker_cpu_s_gb", "broker_cpu_s_mrec", "p50_ms",
+         "p99_ms", "p999_ms", "late_p99_ms", "rss_mib", "cpu_s", "acknowledged_ms", "answered_ms",
+         "disk_bytes", "partitions_s"}

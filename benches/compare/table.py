@@ -51,6 +51,7 @@ LINES = [
     ("loaded_memory", "anon_mib", "memory under 1,000 partitions after load (RssAnon)", "MiB", False),
     ("restart_crash", "acknowledged_ms", "kill -9 and start, 1,000 partitions: first record", "ms", False),
     ("restart_crash", "answered_ms", "the same: every partition answers", "ms", False),
+    ("restart_crash", "cpu_s", "the same: broker CPU", "s", False),
     ("restart_clean", "answered_ms", "clean restart, 1,000 partitions: every partition answers", "ms", False),
     ("disk", "disk_bytes", "bytes in the data folder after --restart-mb of 1 KiB records", "bytes", False),
 ]
@@ -83,7 +84,7 @@ def markdown(result):
     lines = [
         f"{facts['date']}, commit {facts['commit']}; {facts['cores']} cores of {facts['cpu']}, "
         f"{facts['memory_gib']} GiB, kernel {facts['kernel']}; load average at the end "
-        f"{facts['load_average']}. Bursts of {facts['seconds']} s or {facts['burst_mb']} MB, "
+        f"{facts['load_average']}, nice {facts['nice']}. Bursts of {facts['seconds']} s or {facts['burst_mb']} MB, "
         f"A B B A x {facts['rounds']}; median (least-most).",
         "",
         "| row | unit | Highwater | Kafka | ratio | |",
