@@ -170,11 +170,10 @@ fn a_group_of_three_reads_each_record_once_and_resumes_at_its_commits(world: &Wo
         }
         world.flush(&producer);
     };
-    send(0, 600);
-    let first = world.consume_as_group(&topic, &group, 3, 600);
+    let of = (topic.as_str(), 6);
+    let first = world.consume_as_group(of, &group, 3, 600, || send(0, 600));
     assert_eq!(first, (0..600).map(|i| i.to_string()).collect());
-    send(600, 900);
-    let second = world.consume_as_group(&topic, &group, 2, 300);
+    let second = world.consume_as_group(of, &group, 2, 300, || send(600, 900));
     assert_eq!(second, (600..900).map(|i| i.to_string()).collect(), "it resumes at its commits");
 }
 

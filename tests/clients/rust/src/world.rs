@@ -1,7 +1,7 @@
 //! A broker to make claims about: fresh topics, producers, consumers.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
+use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -113,23 +113,33 @@ impl World {
         told
     }
 
-    /// `members` of one group read until `count` records were seen in all, commit and leave.
+    /// `members` of one group share the partitions of a topic; once each has its part, `send`
+    /// produces. They read until `count` records were seen in all, commit each, and leave.
     pub fn consume_as_group(
         &self,
-        topic: &str,
+        (topic, partitions): (&str, usize),
         group: &str,
         members: usize,
         count: usize,
+        send: impl FnOnce(),
     ) -> BTreeSet<String> {
         let seen = Mutex::new(Vec::new());
+        let ready = Barrier::new(members + 1);
         let end = Instant::now() + LIMIT;
         thread::scope(|scope| {
             for _ in 0..members {
                 scope.spawn(|| {
                     let consumer = self.consumer(group, &[]);
                     consumer.subscribe(&[topic]).expect("it subscribes");
+                    let share = partitions / members;
+                    while consumer.assignment().expect("it says").count() != share {
+                        assert!(Instant::now() < end, "the group did not settle");
+                        let early = consumer.poll(Duration::from_millis(50));
+                        assert!(early.is_none(), "a record before any was sent: {early:?}");
+                    }
+                    ready.wait();
                     while seen.lock().expect("no panic").len() < count && Instant::now() < end {
-                        let Some(record) = consumer.poll(Duration::from_millis(100)) else {
+                        let Some(record) = consumer.poll(Duration::from_millis(50)) else {
                             continue;
                         };
                         let record = record.expect("a good record");
@@ -140,6 +150,8 @@ impl World {
                     }
                 });
             }
+            ready.wait();
+            send();
         });
         let seen = seen.into_inner().expect("no panic");
         let distinct: BTreeSet<String> = seen.iter().cloned().collect();
