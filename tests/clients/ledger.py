@@ -26,7 +26,9 @@ def with_clients():
     try:
         import confluent_kafka  # noqa: F401
     except ImportError:
-        cache = subprocess.run([HERE / "setup"], check=True, capture_output=True, text=True).stdout.strip()
+        setup = subprocess.run([HERE / "setup", "--only", "python"], check=True, capture_output=True,
+                               text=True)
+        cache = setup.stdout.strip()
         python = f"{cache}/venv/bin/python"
         os.execv(python, [python, *sys.argv])
 
