@@ -28,7 +28,12 @@ impl<R: Runtime> Broker<R> {
             other => return other,
         }
         let (clean, checkpoint) = (false, None);
-        let options = OpenOptions { topic_id, config: config.clone(), clean, checkpoint };
+        let options = OpenOptions {
+            topic_id,
+            config: config.clone(),
+            clean,
+            checkpoint,
+        };
         match Log::open(runtime, kv, name, options, now_ms) {
             Ok((log, _)) => Ok(log),
             Err(LogError::OtherTopic { found, .. }) if !self.knows(found) => {
@@ -54,5 +59,7 @@ pub(crate) fn any_partition_folder<R: Runtime>(runtime: &R) -> Result<Option<Str
         number.is_some_and(|number| number.parse::<u32>().is_ok())
     };
     let mut entries = runtime.disk().list("")?.into_iter();
-    Ok(entries.find(|entry| entry.is_dir && is_partition(&entry.name)).map(|entry| entry.name))
+    Ok(entries
+        .find(|entry| entry.is_dir && is_partition(&entry.name))
+        .map(|entry| entry.name))
 }

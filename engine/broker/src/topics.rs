@@ -86,7 +86,11 @@ impl<R: Runtime> Broker<R> {
             }
         }
         // All syncs are under way before the first one is waited for.
-        let partitions = || grown.iter().flat_map(|entry| entry.partitions.iter().flatten());
+        let partitions = || {
+            grown
+                .iter()
+                .flat_map(|entry| entry.partitions.iter().flatten())
+        };
         partitions().for_each(Partition::flush);
         for partition in partitions() {
             partition.sync_now().await;
@@ -99,7 +103,12 @@ impl<R: Runtime> Broker<R> {
     /// Makes the partitions that `entry` lacks. They are not durable yet.
     async fn fill(&self, entry: &mut TopicEntry<R>, topic: &Topic) {
         let config = self.partition_config(&entry.settings);
-        for (index, state) in topic.partitions.iter().enumerate().skip(entry.partitions.len()) {
+        for (index, state) in topic
+            .partitions
+            .iter()
+            .enumerate()
+            .skip(entry.partitions.len())
+        {
             let name = partition_name(&topic.name, index);
             let (runtime, kv) = (&self.runtime, self.kv.as_ref());
             let made = self.create_log(&name, topic.id, config.log.clone()).await;
@@ -109,7 +118,8 @@ impl<R: Runtime> Broker<R> {
                     Some(Partition::lead(runtime, kv, log, config.clone(), epoch))
                 }
                 Err(error) => {
-                    self.runtime.log(format_args!("cannot make partition {name}: {error}"));
+                    self.runtime
+                        .log(format_args!("cannot make partition {name}: {error}"));
                     None
                 }
             });
@@ -129,7 +139,11 @@ impl<R: Runtime> Broker<R> {
         let mut folders = Vec::new();
         for entry in &taken {
             self.groups.topic_deleted(entry.id);
-            entry.partitions.iter().flatten().for_each(|partition| partition.delete());
+            entry
+                .partitions
+                .iter()
+                .flatten()
+                .for_each(|partition| partition.delete());
             let count = entry.partitions.len();
             folders.extend((0..count).map(|index| (partition_name(&entry.name, index), entry.id)));
         }
@@ -137,13 +151,16 @@ impl<R: Runtime> Broker<R> {
             self.log_leftover(&name, &error);
         }
         if let Err(error) = self.data_dir.remove_deleted() {
-            self.runtime.log(format_args!("files of deleted topics stay: {error}"));
+            self.runtime
+                .log(format_args!("files of deleted topics stay: {error}"));
         }
     }
 
     /// A folder that could not be removed is harmless: it belongs to a topic id that is gone.
     fn log_leftover(&self, name: &TopicPartition, error: &DiskError) {
-        self.runtime.log(format_args!("folder of deleted {name} stays until a restart: {error}"));
+        self.runtime.log(format_args!(
+            "folder of deleted {name} stays until a restart: {error}"
+        ));
     }
 
     /// Broker settings are the defaults of every topic too.
@@ -169,7 +186,10 @@ impl<R: Runtime> Broker<R> {
                 partition.reconfigure(config.clone());
             }
             if entry.settings != settings {
-                changed.push(TopicEntry { settings, ..TopicEntry::clone(&entry) });
+                changed.push(TopicEntry {
+                    settings,
+                    ..TopicEntry::clone(&entry)
+                });
             }
         }
         if !changed.is_empty() {
@@ -203,5 +223,8 @@ impl<R: Runtime> Broker<R> {
 
 fn partition_name(topic: &Arc<str>, index: usize) -> TopicPartition {
     let partition = u32::try_from(index).expect("partitions are counted in 32 bits");
-    TopicPartition { topic: Arc::clone(topic), partition }
+    TopicPartition {
+        topic: Arc::clone(topic),
+        partition,
+    }
 }

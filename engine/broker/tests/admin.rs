@@ -43,7 +43,9 @@ fn topic(topic: &str, partitions: i32) -> CreatableTopic {
 }
 
 fn with_config(topic: CreatableTopic, key: &str, value: Option<&str>) -> CreatableTopic {
-    let config = CreatableTopicConfig::default().with_name(text(key)).with_value(value.map(text));
+    let config = CreatableTopicConfig::default()
+        .with_name(text(key))
+        .with_value(value.map(text));
     topic.with_configs(vec![config])
 }
 
@@ -56,11 +58,21 @@ fn assigned(assignments: &[(i32, &[i32])]) -> CreatableTopic {
     topic("assigned", -1).with_assignments(assignments.collect())
 }
 
-async fn create(client: &mut Client, version: i16, topics: Vec<CreatableTopic>) -> Vec<(String, i16)> {
-    let request = CreateTopicsRequest::default().with_topics(topics).with_timeout_ms(1000);
+async fn create(
+    client: &mut Client,
+    version: i16,
+    topics: Vec<CreatableTopic>,
+) -> Vec<(String, i16)> {
+    let request = CreateTopicsRequest::default()
+        .with_topics(topics)
+        .with_timeout_ms(1000);
     client.send(ApiKey::CreateTopics, version, &request).await;
     let answer: CreateTopicsResponse = client.receive(ApiKey::CreateTopics, version).await;
-    answer.topics.iter().map(|topic| (topic.name.to_string(), topic.error_code)).collect()
+    answer
+        .topics
+        .iter()
+        .map(|topic| (topic.name.to_string(), topic.error_code))
+        .collect()
 }
 
 async fn metadata(client: &mut Client, version: i16, names: Option<&[&str]>) -> MetadataResponse {
@@ -70,10 +82,12 @@ async fn metadata(client: &mut Client, version: i16, names: Option<&[&str]>) -> 
             .map(|topic| MetadataRequestTopic::default().with_name(Some(name(topic))))
             .collect()
     });
-    let request = MetadataRequest::default().with_topics(topics).with_allow_auto_topic_creation(
-        // Versions below 4 have no such field and allow it.
-        version < 4,
-    );
+    let request = MetadataRequest::default()
+        .with_topics(topics)
+        .with_allow_auto_topic_creation(
+            // Versions below 4 have no such field and allow it.
+            version < 4,
+        );
     client.send(ApiKey::Metadata, version, &request).await;
     client.receive(ApiKey::Metadata, version).await
 }
@@ -88,21 +102,35 @@ fn created_topics_serve_at_once_in_every_version_and_survive_a_power_loss() {
             let topics = vec![topic(&format!("v{version}"), 2).with_replication_factor(1)];
             let made = create(&mut client, version, topics).await;
             assert_eq!(made, [(format!("v{version}"), 0)]);
-            let produced = client.produce(&format!("v{version}"), &batch_of(&["a"])).await;
+            let produced = client
+                .produce(&format!("v{version}"), &batch_of(&["a"]))
+                .await;
             assert_eq!(produced.error_code, 0);
         }
     });
-    let world = world.power_loss(Tear { unit: 1, keep_percent: 0 });
+    let world = world.power_loss(Tear {
+        unit: 1,
+        keep_percent: 0,
+    });
     world.block_on(async {
         let (_broker, _, address) = start(&world).await;
         let mut client = Client::connect(&world, &address).await;
         for version in 0..=13 {
-            let all = metadata(&mut client, version, if version == 0 { Some(&[]) } else { None });
+            let all = metadata(
+                &mut client,
+                version,
+                if version == 0 { Some(&[]) } else { None },
+            );
             let all = all.await;
             let seen: Vec<(String, usize)> = all
                 .topics
                 .iter()
-                .map(|topic| (topic.name.as_ref().expect("named").to_string(), topic.partitions.len()))
+                .map(|topic| {
+                    (
+                        topic.name.as_ref().expect("named").to_string(),
+                        topic.partitions.len(),
+                    )
+                })
                 .collect();
             let made: Vec<(String, usize)> = (2..=7).map(|nth| (format!("v{nth}"), 2)).collect();
             assert_eq!(seen, made, "version {version}");
@@ -111,7 +139,10 @@ fn created_topics_serve_at_once_in_every_version_and_survive_a_power_loss() {
         }
         // Recovered records are readable when they are synced again: the fetch waits for that.
         client.send_fetch("v2", 0, 10_000).await;
-        assert_eq!(support::values(&client.fetched().await), [(0, "a".to_owned())]);
+        assert_eq!(
+            support::values(&client.fetched().await),
+            [(0, "a".to_owned())]
+        );
     });
 }
 
@@ -126,12 +157,24 @@ fn an_answer_about_a_new_topic_tells_its_partitions_id_and_settings() {
         client.send(ApiKey::CreateTopics, 7, &request).await;
         let answer: CreateTopicsResponse = client.receive(ApiKey::CreateTopics, 7).await;
         let made = &answer.topics[0];
-        assert_eq!((made.error_code, made.num_partitions, made.replication_factor), (0, 3, 1));
+        assert_eq!(
+            (
+                made.error_code,
+                made.num_partitions,
+                made.replication_factor
+            ),
+            (0, 3, 1)
+        );
         assert!(!made.topic_id.is_nil());
         let configs = made.configs.as_ref().expect("told");
-        let retention = configs.iter().find(|one| one.name.as_str() == "retention.ms");
+        let retention = configs
+            .iter()
+            .find(|one| one.name.as_str() == "retention.ms");
         let retention = retention.expect("it is a setting");
-        assert_eq!((retention.value.as_deref(), retention.config_source), (Some("5"), 1));
+        assert_eq!(
+            (retention.value.as_deref(), retention.config_source),
+            (Some("5"), 1)
+        );
         let known = metadata(&mut client, 12, Some(&["t"])).await;
         assert_eq!(known.topics[0].topic_id, made.topic_id);
     });
@@ -167,8 +210,14 @@ fn wrong_topics_get_kafkas_codes() {
             (with_config(topic("x", 1), "retention.ms", Some("x")), 40),
             (with_config(topic("x", 1), "retention.ms", None), 40),
             (with_config(topic("x", 1), "segment.bytes", Some("100")), 40),
-            (with_config(topic("x", 1), "cleanup.policy", Some("compact")), 40),
-            (with_config(topic("x", 1), "compression.type", Some("zstd")), 40),
+            (
+                with_config(topic("x", 1), "cleanup.policy", Some("compact")),
+                40,
+            ),
+            (
+                with_config(topic("x", 1), "compression.type", Some("zstd")),
+                40,
+            ),
         ] {
             let answers = create(&mut client, 5, vec![new.clone()]).await;
             assert_eq!(answers[0].1, code, "{new:?}");
@@ -188,11 +237,16 @@ fn validate_only_makes_nothing() {
         let (_broker, _, address) = start(&world).await;
         let mut client = Client::connect(&world, &address).await;
         let topics = vec![topic("t", 1)];
-        let request = CreateTopicsRequest::default().with_topics(topics).with_validate_only(true);
+        let request = CreateTopicsRequest::default()
+            .with_topics(topics)
+            .with_validate_only(true);
         client.send(ApiKey::CreateTopics, 4, &request).await;
         let answer: CreateTopicsResponse = client.receive(ApiKey::CreateTopics, 4).await;
         assert_eq!(answer.topics[0].error_code, 0);
-        assert_eq!(metadata(&mut client, 5, Some(&["t"])).await.topics[0].error_code, 3);
+        assert_eq!(
+            metadata(&mut client, 5, Some(&["t"])).await.topics[0].error_code,
+            3
+        );
     });
 }
 
@@ -207,7 +261,10 @@ fn metadata_makes_topics_only_when_both_sides_allow_it() {
         let codes: Vec<i16> = asked.topics.iter().map(|topic| topic.error_code).collect();
         assert_eq!(codes, [3, 17], "a name that stands twice is answered once");
         let made = metadata(&mut client, 1, Some(&names)).await;
-        assert_eq!(made.topics[0].error_code, 0, "it is made and serves at once");
+        assert_eq!(
+            made.topics[0].error_code, 0,
+            "it is made and serves at once"
+        );
         assert_eq!(client.produce("new", &batch_of(&["a"])).await.error_code, 0);
         assert!(metadata(&mut client, 1, Some(&[])).await.topics.is_empty());
         assert_eq!(metadata(&mut client, 0, Some(&[])).await.topics.len(), 1);
@@ -217,7 +274,10 @@ fn metadata_makes_topics_only_when_both_sides_allow_it() {
         let pairs = [("auto.create.topics.enable", "false")];
         let (_broker, _, address) = start_with(&world, &pairs).await;
         let mut client = Client::connect(&world, &address).await;
-        assert_eq!(metadata(&mut client, 1, Some(&["new"])).await.topics[0].error_code, 3);
+        assert_eq!(
+            metadata(&mut client, 1, Some(&["new"])).await.topics[0].error_code,
+            3
+        );
     });
 }
 
@@ -229,7 +289,11 @@ fn topics_are_found_by_id_and_unknown_ids_get_100() {
         let mut client = Client::connect(&world, &address).await;
         client.make("t").await;
         let id = metadata(&mut client, 12, Some(&["t"])).await.topics[0].topic_id;
-        let by_id = |id| MetadataRequestTopic::default().with_name(None).with_topic_id(id);
+        let by_id = |id| {
+            MetadataRequestTopic::default()
+                .with_name(None)
+                .with_topic_id(id)
+        };
         let other = uuid::Uuid::from_bytes([9; 16]);
         let request = MetadataRequest::default().with_topics(Some(vec![by_id(id), by_id(other)]));
         client.send(ApiKey::Metadata, 12, &request).await;
@@ -237,7 +301,12 @@ fn topics_are_found_by_id_and_unknown_ids_get_100() {
         let mut found: Vec<(i16, Option<String>)> = answer
             .topics
             .iter()
-            .map(|topic| (topic.error_code, topic.name.as_ref().map(|name| name.to_string())))
+            .map(|topic| {
+                (
+                    topic.error_code,
+                    topic.name.as_ref().map(|name| name.to_string()),
+                )
+            })
             .collect();
         found.sort();
         assert_eq!(found, [(0, Some("t".to_owned())), (100, None)]);
@@ -265,16 +334,26 @@ fn a_deleted_topic_is_gone_and_made_again_is_empty_with_another_id() {
             let got: Vec<i16> = answer.responses.iter().map(|one| one.error_code).collect();
             assert_eq!(got, codes, "version {version}");
         }
-        assert_eq!(metadata(&mut client, 5, Some(&["t"])).await.topics[0].error_code, 3);
+        assert_eq!(
+            metadata(&mut client, 5, Some(&["t"])).await.topics[0].error_code,
+            3
+        );
         assert_eq!(client.produce("t", &batch_of(&["x"])).await.error_code, 3);
         client.make("t").await;
         assert_eq!(client.read("t", 0).await, []);
         let new = metadata(&mut client, 12, Some(&["t"])).await.topics[0].topic_id;
         assert_ne!(new, old);
         let by = |named: Option<&str>, id| {
-            DeleteTopicState::default().with_name(named.map(name)).with_topic_id(id)
+            DeleteTopicState::default()
+                .with_name(named.map(name))
+                .with_topic_id(id)
         };
-        let topics = vec![by(None, old), by(None, new), by(Some("t"), new), by(None, uuid::Uuid::nil())];
+        let topics = vec![
+            by(None, old),
+            by(None, new),
+            by(Some("t"), new),
+            by(None, uuid::Uuid::nil()),
+        ];
         let request = DeleteTopicsRequest::default().with_topics(topics);
         client.send(ApiKey::DeleteTopics, 6, &request).await;
         let answer: DeleteTopicsResponse = client.receive(ApiKey::DeleteTopics, 6).await;
@@ -282,7 +361,10 @@ fn a_deleted_topic_is_gone_and_made_again_is_empty_with_another_id() {
         codes.sort_unstable();
         assert_eq!(codes, [0, 42, 42, 100]);
     });
-    let world = world.power_loss(Tear { unit: 1, keep_percent: 0 });
+    let world = world.power_loss(Tear {
+        unit: 1,
+        keep_percent: 0,
+    });
     world.block_on(async {
         let (_broker, report, _) = start(&world).await;
         assert_eq!(report.topics, 0);
@@ -349,7 +431,9 @@ fn partitions_are_added_and_serve() {
             (3, vec![grow("t", 3, Some(&[&[1], &[1]]))], vec![0]),
         ] {
             let request = CreatePartitionsRequest::default().with_topics(topics);
-            client.send(ApiKey::CreatePartitions, version, &request).await;
+            client
+                .send(ApiKey::CreatePartitions, version, &request)
+                .await;
             let answer: CreatePartitionsResponse =
                 client.receive(ApiKey::CreatePartitions, version).await;
             let got: Vec<i16> = answer.results.iter().map(|one| one.error_code).collect();
@@ -362,7 +446,9 @@ fn partitions_are_added_and_serve() {
 
 async fn alter(client: &mut Client, resources: Vec<AlterConfigsResource>) -> Vec<i16> {
     let request = IncrementalAlterConfigsRequest::default().with_resources(resources);
-    client.send(ApiKey::IncrementalAlterConfigs, 1, &request).await;
+    client
+        .send(ApiKey::IncrementalAlterConfigs, 1, &request)
+        .await;
     let answer: IncrementalAlterConfigsResponse =
         client.receive(ApiKey::IncrementalAlterConfigs, 1).await;
     answer.responses.iter().map(|one| one.error_code).collect()
@@ -395,8 +481,15 @@ async fn told(client: &mut Client, kind: i8, of: &str, key: &str) -> (Option<Str
     let answer: DescribeConfigsResponse = client.receive(ApiKey::DescribeConfigs, 4).await;
     assert_eq!(answer.results[0].error_code, 0);
     let one = &answer.results[0].configs[0];
-    assert!(one.documentation.as_ref().is_some_and(|doc| !doc.is_empty()));
-    (one.value.as_ref().map(ToString::to_string), one.config_source)
+    assert!(
+        one.documentation
+            .as_ref()
+            .is_some_and(|doc| !doc.is_empty())
+    );
+    (
+        one.value.as_ref().map(ToString::to_string),
+        one.config_source,
+    )
 }
 
 #[test]
@@ -407,18 +500,42 @@ fn settings_change_at_every_level_and_are_told_with_their_source() {
         let mut client = Client::connect(&world, &address).await;
         client.make("t").await;
         let value = |value: &str, source| (Some(value.to_owned()), source);
-        assert_eq!(told(&mut client, TOPIC, "t", "retention.ms").await, value("3600000", 4));
+        assert_eq!(
+            told(&mut client, TOPIC, "t", "retention.ms").await,
+            value("3600000", 4)
+        );
         for (resource, expected) in [
-            (change(BROKER, "", &[("log.retention.minutes", 0, Some("2"))]), value("120000", 3)),
-            (change(BROKER, "1", &[("log.retention.ms", 0, Some("7"))]), value("7", 2)),
-            (change(TOPIC, "t", &[("retention.ms", 0, Some("8"))]), value("8", 1)),
-            (change(TOPIC, "t", &[("retention.ms", 1, None)]), value("7", 2)),
-            (change(BROKER, "1", &[("log.retention.ms", 1, None)]), value("120000", 3)),
+            (
+                change(BROKER, "", &[("log.retention.minutes", 0, Some("2"))]),
+                value("120000", 3),
+            ),
+            (
+                change(BROKER, "1", &[("log.retention.ms", 0, Some("7"))]),
+                value("7", 2),
+            ),
+            (
+                change(TOPIC, "t", &[("retention.ms", 0, Some("8"))]),
+                value("8", 1),
+            ),
+            (
+                change(TOPIC, "t", &[("retention.ms", 1, None)]),
+                value("7", 2),
+            ),
+            (
+                change(BROKER, "1", &[("log.retention.ms", 1, None)]),
+                value("120000", 3),
+            ),
         ] {
             assert_eq!(alter(&mut client, vec![resource]).await, [0]);
-            assert_eq!(told(&mut client, TOPIC, "t", "retention.ms").await, expected);
+            assert_eq!(
+                told(&mut client, TOPIC, "t", "retention.ms").await,
+                expected
+            );
         }
-        assert_eq!(told(&mut client, BROKER, "1", "node.id").await, value("1", 5));
+        assert_eq!(
+            told(&mut client, BROKER, "1", "node.id").await,
+            value("1", 5)
+        );
         let cluster = told(&mut client, BROKER, "", "log.retention.minutes").await;
         assert_eq!(cluster, value("2", 3));
     });
@@ -442,8 +559,21 @@ fn wrong_changes_get_kafkas_codes_and_change_nothing() {
             (change(TOPIC, "t", &[("nope", 1, None)]), 0),
             (change(TOPIC, "t", &[("retention.ms", 2, Some("1"))]), 40),
             (change(TOPIC, "t", &[("retention.ms", 9, Some("1"))]), 42),
-            (change(TOPIC, "t", &[("retention.ms", 0, Some("1")), ("retention.ms", 0, Some("1"))]), 42),
-            (change(TOPIC, "t", &[("cleanup.policy", 2, Some("compact"))]), 40),
+            (
+                change(
+                    TOPIC,
+                    "t",
+                    &[
+                        ("retention.ms", 0, Some("1")),
+                        ("retention.ms", 0, Some("1")),
+                    ],
+                ),
+                42,
+            ),
+            (
+                change(TOPIC, "t", &[("cleanup.policy", 2, Some("compact"))]),
+                40,
+            ),
             (set(BROKER, "1", "nope", Some("1")), 42),
             (set(BROKER, "1", "log.retention.ms", Some("x")), 42),
             (set(BROKER, "1", "node.id", Some("5")), 42),
@@ -451,7 +581,11 @@ fn wrong_changes_get_kafkas_codes_and_change_nothing() {
             (set(BROKER, "x", "log.retention.ms", Some("5")), 42),
             (set(77, "x", "a", Some("5")), 42),
         ] {
-            assert_eq!(alter(&mut client, vec![resource.clone()]).await, [code], "{resource:?}");
+            assert_eq!(
+                alter(&mut client, vec![resource.clone()]).await,
+                [code],
+                "{resource:?}"
+            );
         }
         let twice = vec![set(TOPIC, "t", "retention.ms", Some("1")); 2];
         assert_eq!(alter(&mut client, twice).await, [42, 42]);
@@ -480,7 +614,10 @@ fn the_older_request_replaces_all_settings_of_a_topic() {
             client.send(ApiKey::AlterConfigs, version, &request).await;
             let answer: AlterConfigsResponse = client.receive(ApiKey::AlterConfigs, version).await;
             assert_eq!(answer.responses[0].error_code, 0);
-            assert_eq!(told(&mut client, TOPIC, "t", key).await, (Some("5".to_owned()), 1));
+            assert_eq!(
+                told(&mut client, TOPIC, "t", key).await,
+                (Some("5".to_owned()), 1)
+            );
         }
         assert_eq!(told(&mut client, TOPIC, "t", "retention.ms").await.1, 5);
     });
@@ -518,12 +655,16 @@ fn pages_of_partitions_go_on_where_the_last_one_ended() {
         let mut pages = Vec::new();
         loop {
             let next = cursor.map(|(topic, index)| {
-                Cursor::default().with_topic_name(name(&topic)).with_partition_index(index)
+                Cursor::default()
+                    .with_topic_name(name(&topic))
+                    .with_partition_index(index)
             });
             let request = DescribeTopicPartitionsRequest::default()
                 .with_response_partition_limit(2)
                 .with_cursor(next);
-            client.send(ApiKey::DescribeTopicPartitions, 0, &request).await;
+            client
+                .send(ApiKey::DescribeTopicPartitions, 0, &request)
+                .await;
             let answer: DescribeTopicPartitionsResponse =
                 client.receive(ApiKey::DescribeTopicPartitions, 0).await;
             let page: Vec<String> = answer
@@ -531,7 +672,10 @@ fn pages_of_partitions_go_on_where_the_last_one_ended() {
                 .iter()
                 .flat_map(|topic| {
                     let name = topic.name.as_ref().expect("named").to_string();
-                    topic.partitions.iter().map(move |one| format!("{name}{}", one.partition_index))
+                    topic
+                        .partitions
+                        .iter()
+                        .map(move |one| format!("{name}{}", one.partition_index))
                 })
                 .collect();
             pages.push(page.join(" "));
@@ -541,11 +685,14 @@ fn pages_of_partitions_go_on_where_the_last_one_ended() {
             }
         }
         assert_eq!(pages, ["a0 a1", "a2 b0", "b1 c0"]);
-        let topics = ["none", "a/b", "c"].map(|topic| TopicRequest::default().with_name(name(topic)));
+        let topics =
+            ["none", "a/b", "c"].map(|topic| TopicRequest::default().with_name(name(topic)));
         let request = DescribeTopicPartitionsRequest::default()
             .with_topics(topics.to_vec())
             .with_response_partition_limit(2000);
-        client.send(ApiKey::DescribeTopicPartitions, 0, &request).await;
+        client
+            .send(ApiKey::DescribeTopicPartitions, 0, &request)
+            .await;
         let answer: DescribeTopicPartitionsResponse =
             client.receive(ApiKey::DescribeTopicPartitions, 0).await;
         let codes: Vec<i16> = answer.topics.iter().map(|topic| topic.error_code).collect();
@@ -563,11 +710,16 @@ fn the_cluster_is_one_broker_and_its_data_folder() {
         client.produce("t", &batch_of(&["a"])).await;
         for version in 0..=2 {
             let request = DescribeClusterRequest::default();
-            client.send(ApiKey::DescribeCluster, version, &request).await;
+            client
+                .send(ApiKey::DescribeCluster, version, &request)
+                .await;
             let answer: DescribeClusterResponse =
                 client.receive(ApiKey::DescribeCluster, version).await;
             assert_eq!((answer.error_code, answer.cluster_id.len()), (0, 22));
-            assert_eq!((answer.controller_id, answer.brokers.len()), (BrokerId(1), 1));
+            assert_eq!(
+                (answer.controller_id, answer.brokers.len()),
+                (BrokerId(1), 1)
+            );
         }
         for (endpoint, code) in [(2, 114), (3, 115)] {
             let request = DescribeClusterRequest::default().with_endpoint_type(endpoint);
@@ -577,7 +729,9 @@ fn the_cluster_is_one_broker_and_its_data_folder() {
         }
         for version in 1..=4 {
             let request = DescribeLogDirsRequest::default().with_topics(None);
-            client.send(ApiKey::DescribeLogDirs, version, &request).await;
+            client
+                .send(ApiKey::DescribeLogDirs, version, &request)
+                .await;
             let answer: DescribeLogDirsResponse =
                 client.receive(ApiKey::DescribeLogDirs, version).await;
             let topic = &answer.results[0].topics[0];
@@ -585,7 +739,9 @@ fn the_cluster_is_one_broker_and_its_data_folder() {
             assert!(topic.partitions[0].partition_size > 0);
         }
         let request = ListPartitionReassignmentsRequest::default().with_topics(None);
-        client.send(ApiKey::ListPartitionReassignments, 0, &request).await;
+        client
+            .send(ApiKey::ListPartitionReassignments, 0, &request)
+            .await;
         let answer: ListPartitionReassignmentsResponse =
             client.receive(ApiKey::ListPartitionReassignments, 0).await;
         assert!(answer.topics.is_empty());
@@ -601,7 +757,10 @@ fn a_full_disk_refuses_new_topics_and_takes_them_later() {
         client.make("t").await;
         highwater_runtime::Runtime::disk(&world).set_free(0);
         assert_eq!(create(&mut client, 5, vec![topic("u", 1)]).await[0].1, 56);
-        assert_eq!(metadata(&mut client, 5, Some(&["t"])).await.topics[0].error_code, 0);
+        assert_eq!(
+            metadata(&mut client, 5, Some(&["t"])).await.topics[0].error_code,
+            0
+        );
         highwater_runtime::Runtime::disk(&world).set_free(64 << 20);
         assert_eq!(create(&mut client, 5, vec![topic("u", 1)]).await[0].1, 0);
         assert_eq!(client.produce("u", &batch_of(&["a"])).await.error_code, 0);

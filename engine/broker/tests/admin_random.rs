@@ -92,7 +92,10 @@ async fn check(seed: u64, client: &mut Client, model: &Model) {
     for topic in &answer.topics {
         let name = topic.name.as_ref().expect("named").to_string();
         let produced = client.produce(&name, &batch_of(&["a"])).await;
-        assert_eq!(produced.error_code, 0, "seed {seed}: {name} is told of and does not serve");
+        assert_eq!(
+            produced.error_code, 0,
+            "seed {seed}: {name} is told of and does not serve"
+        );
         seen.insert(name, topic.partitions.len() as i32);
     }
     for (nth, known) in model.borrow_mut().iter_mut() {
@@ -100,7 +103,11 @@ async fn check(seed: u64, client: &mut Client, model: &Model) {
         if !known.open && known.in_flight == 0 {
             assert_eq!(now, known.partitions, "seed {seed}: t{nth}");
         }
-        *known = Known { partitions: now, open: false, in_flight: 0 };
+        *known = Known {
+            partitions: now,
+            open: false,
+            in_flight: 0,
+        };
     }
 }
 
@@ -113,7 +120,11 @@ fn acknowledged_changes_of_topics_hold_after_power_losses() {
             let lives_ms = world.draw("test") % 150;
             world.block_on(async {
                 let (_broker, report, address) = start(&world).await;
-                assert!(report.offline.is_empty(), "seed {seed}: {:?}", report.offline);
+                assert!(
+                    report.offline.is_empty(),
+                    "seed {seed}: {:?}",
+                    report.offline
+                );
                 let mut client = Client::connect(&world, &address).await;
                 check(seed, &mut client, &model).await;
                 for _ in 0..CLIENTS {
@@ -155,6 +166,14 @@ fn a_data_folder_that_lost_its_metadata_is_refused_and_left_alone() {
     };
     let refused = world.block_on(Broker::start(world.clone(), config));
     let error = refused.err().expect("the partitions are nameless");
-    assert!(matches!(&error, StartError::MetadataMissing { folder } if folder == "t-0"), "{error}");
-    assert!(world.disk().list("t-0").is_ok_and(|files| !files.is_empty()));
+    assert!(
+        matches!(&error, StartError::MetadataMissing { folder } if folder == "t-0"),
+        "{error}"
+    );
+    assert!(
+        world
+            .disk()
+            .list("t-0")
+            .is_ok_and(|files| !files.is_empty())
+    );
 }

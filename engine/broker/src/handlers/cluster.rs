@@ -85,7 +85,10 @@ pub(crate) async fn describe_log_dirs<R: Runtime>(
     let wanted = request.topics.map(|topics| {
         let mut wanted: BTreeMap<String, BTreeSet<i32>> = BTreeMap::new();
         for topic in topics {
-            wanted.entry(topic.topic.to_string()).or_default().extend(topic.partitions);
+            wanted
+                .entry(topic.topic.to_string())
+                .or_default()
+                .extend(topic.partitions);
         }
         wanted
     });
@@ -93,7 +96,9 @@ pub(crate) async fn describe_log_dirs<R: Runtime>(
     let mut used: u64 = 0;
     let mut topics = Vec::new();
     for topic in catalog.topics() {
-        let chosen = wanted.as_ref().map(|wanted| wanted.get(topic.name.as_ref()));
+        let chosen = wanted
+            .as_ref()
+            .map(|wanted| wanted.get(topic.name.as_ref()));
         let mut partitions = Vec::new();
         for (partition, index) in topic.partitions.iter().zip(0..) {
             let Some(partition) = partition else { continue };
@@ -120,9 +125,9 @@ pub(crate) async fn describe_log_dirs<R: Runtime>(
         .with_topics(topics);
     let result = match broker.runtime().disk().free_bytes() {
         // Older answers have no field for either.
-        Ok(free) if context.version() >= 4 => {
-            result.with_total_bytes(wire_bytes(used + free)).with_usable_bytes(wire_bytes(free))
-        }
+        Ok(free) if context.version() >= 4 => result
+            .with_total_bytes(wire_bytes(used + free))
+            .with_usable_bytes(wire_bytes(free)),
         Ok(_) => result,
         Err(_) => result.with_error_code(ResponseError::KafkaStorageError.code()),
     };

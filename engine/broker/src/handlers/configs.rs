@@ -54,7 +54,9 @@ impl Resource {
                     Ok(id) if id == here.0 => Ok(Self::Broker(Some(here))),
                     Ok(_) => Err((
                         ResponseError::InvalidRequest,
-                        format!("Unexpected broker id, expected {here} or empty string, but received {name}"),
+                        format!(
+                            "Unexpected broker id, expected {here} or empty string, but received {name}"
+                        ),
                     )),
                     Err(_) => Err((
                         ResponseError::InvalidRequest,
@@ -62,7 +64,10 @@ impl Resource {
                     )),
                 }
             }
-            _ => Err((ResponseError::InvalidRequest, format!("Unsupported resource type: {kind}"))),
+            _ => Err((
+                ResponseError::InvalidRequest,
+                format!("Unsupported resource type: {kind}"),
+            )),
         }
     }
 }
@@ -99,7 +104,8 @@ fn described<R: Runtime>(
 ) -> Result<Vec<Described>, Explained> {
     let (metadata, state) = (broker.metadata(), broker.metadata().state());
     let layers = state.layers(metadata.broker(), metadata.statics());
-    let mut settings = match Resource::of(broker, resource.resource_type, &resource.resource_name)? {
+    let mut settings = match Resource::of(broker, resource.resource_type, &resource.resource_name)?
+    {
         Resource::Topic(name) => {
             let topic = state.topic(&name);
             let topic = topic.ok_or_else(|| (UnknownTopic.wire(), UnknownTopic.to_string()))?;
@@ -108,7 +114,11 @@ fn described<R: Runtime>(
         Resource::Broker(None) => layers.describe_cluster(),
         Resource::Broker(Some(_)) => layers.describe_broker(),
     };
-    if let Some(keys) = resource.configuration_keys.as_ref().filter(|keys| !keys.is_empty()) {
+    if let Some(keys) = resource
+        .configuration_keys
+        .as_ref()
+        .filter(|keys| !keys.is_empty())
+    {
         settings.retain(|one| keys.iter().any(|key| key.as_str() == one.name));
     }
     Ok(settings)
@@ -119,12 +129,16 @@ fn entry(
     with_synonyms: bool,
     with_documentation: bool,
 ) -> DescribeConfigsResourceResult {
-    let synonyms = one.synonyms.into_iter().filter(|_| with_synonyms).map(|synonym| {
-        DescribeConfigsSynonym::default()
-            .with_name(StrBytes::from_static_str(synonym.key))
-            .with_value(Some(StrBytes::from_string(synonym.value)))
-            .with_source(synonym.source as i8)
-    });
+    let synonyms = one
+        .synonyms
+        .into_iter()
+        .filter(|_| with_synonyms)
+        .map(|synonym| {
+            DescribeConfigsSynonym::default()
+                .with_name(StrBytes::from_static_str(synonym.key))
+                .with_value(Some(StrBytes::from_string(synonym.value)))
+                .with_source(synonym.source as i8)
+        });
     DescribeConfigsResourceResult::default()
         .with_name(StrBytes::from_static_str(one.name))
         .with_value(one.value.map(StrBytes::from_string))
@@ -161,11 +175,19 @@ pub(crate) async fn alter_incrementally<R: Runtime>(
             .map(|config| {
                 let value = config.value.as_ref().map(ToString::to_string);
                 let kind = op_kind(config.config_operation)?;
-                Ok(ConfigOp { key: config.name.to_string(), kind, value })
+                Ok(ConfigOp {
+                    key: config.name.to_string(),
+                    kind,
+                    value,
+                })
             })
             .collect();
         let (kind, name) = (resource.resource_type, resource.resource_name);
-        Change { kind, name, what: ops.map(What::Ops) }
+        Change {
+            kind,
+            name,
+            what: ops.map(What::Ops),
+        }
     });
     let answers = alter_all(broker, changes.collect(), request.validate_only).await;
     let responses = answers.into_iter().map(|(kind, name, answer)| {
@@ -188,10 +210,17 @@ pub(crate) async fn alter<R: Runtime>(
     let changes = request.resources.into_iter().map(|resource| {
         let configs = resource.configs.into_iter();
         let configs = configs.map(|config| {
-            (config.name.to_string(), config.value.as_ref().map(ToString::to_string))
+            (
+                config.name.to_string(),
+                config.value.as_ref().map(ToString::to_string),
+            )
         });
         let what = Ok(What::Replace(configs.collect()));
-        Change { kind: resource.resource_type, name: resource.resource_name, what }
+        Change {
+            kind: resource.resource_type,
+            name: resource.resource_name,
+            what,
+        }
     });
     let answers = alter_all(broker, changes.collect(), request.validate_only).await;
     let responses = answers.into_iter().map(|(kind, name, answer)| {
@@ -253,12 +282,18 @@ async fn alter_one<R: Runtime>(
     let metadata = broker.metadata();
     let (done, wire): (_, fn(&AlterConfigError) -> ResponseError) =
         match Resource::of(broker, kind, name)? {
-            Resource::Topic(name) => {
-                (metadata.alter_topic_configs(&name, change, validate_only).await, topic_config)
-            }
-            Resource::Broker(id) => {
-                (metadata.alter_broker_configs(id, change, validate_only).await, broker_config)
-            }
+            Resource::Topic(name) => (
+                metadata
+                    .alter_topic_configs(&name, change, validate_only)
+                    .await,
+                topic_config,
+            ),
+            Resource::Broker(id) => (
+                metadata
+                    .alter_broker_configs(id, change, validate_only)
+                    .await,
+                broker_config,
+            ),
         };
     done.map(drop).map_err(|error| match &error {
         CommitError::Refused(refused) => (wire(refused), error.to_string()),
@@ -274,7 +309,10 @@ fn op_kind(number: i8) -> Result<ConfigOpKind, Explained> {
         1 => Ok(ConfigOpKind::Delete),
         2 => Ok(ConfigOpKind::Append),
         3 => Ok(ConfigOpKind::Subtract),
-        _ => Err((ResponseError::InvalidRequest, format!("Unknown operation type: {number}"))),
+        _ => Err((
+            ResponseError::InvalidRequest,
+            format!("Unknown operation type: {number}"),
+        )),
     }
 }
 

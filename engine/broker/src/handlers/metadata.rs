@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use highwater_metadata::state::{NewTopic, PartitionState, Topic, check_topic_name};
 use highwater_metadata::MetadataState;
+use highwater_metadata::state::{NewTopic, PartitionState, Topic, check_topic_name};
 use highwater_protocol::message::StrBytes;
 use highwater_protocol::message::messages::describe_topic_partitions_response::{
     Cursor, DescribeTopicPartitionsResponsePartition, DescribeTopicPartitionsResponseTopic,
@@ -94,7 +94,11 @@ impl Wanted {
             .collect();
         if !ids.is_empty() {
             // Versions 10 and 11 have the field and may not use it.
-            return if version < 12 { Err(ResponseError::InvalidRequest) } else { Ok(Self::Ids(ids)) };
+            return if version < 12 {
+                Err(ResponseError::InvalidRequest)
+            } else {
+                Ok(Self::Ids(ids))
+            };
         }
         let mut seen = BTreeSet::new();
         let mut names = Vec::with_capacity(topics.len());
@@ -165,7 +169,11 @@ async fn make_missing<R: Runtime>(broker: &Arc<Broker<R>>, names: &[StrBytes], a
     if allowed && broker.settings().auto_create_topics && !missing.is_empty() {
         missing.truncate(AUTO_CREATED_MAX);
         // One that is refused stays unknown; the client hears that, and asks again.
-        coming |= broker.metadata().create_topics(&missing, false).await.is_ok();
+        coming |= broker
+            .metadata()
+            .create_topics(&missing, false)
+            .await
+            .is_ok();
     }
     if coming {
         broker.act_on_changes().await;
@@ -183,7 +191,12 @@ struct View<'a, R: Runtime> {
 impl<'a, R: Runtime> View<'a, R> {
     fn of(broker: &'a Broker<R>, operations: bool) -> Self {
         let (catalog, state) = (broker.catalog(), broker.metadata().state());
-        Self { broker, state, catalog, operations }
+        Self {
+            broker,
+            state,
+            catalog,
+            operations,
+        }
     }
 
     fn serves(&self, topic: &Topic) -> bool {
@@ -203,31 +216,44 @@ impl<'a, R: Runtime> View<'a, R> {
     }
 
     fn identified(&self, id: TopicId) -> Option<&Arc<Topic>> {
-        self.state.topic_by_id(id).filter(|topic| self.serves(topic))
+        self.state
+            .topic_by_id(id)
+            .filter(|topic| self.serves(topic))
     }
 
     /// The partitions of `topic` that serve.
     fn partitions<'t>(&self, topic: &'t Topic) -> &'t [PartitionState] {
-        let serving = self.catalog.with_id(topic.id).map_or(0, |entry| entry.partitions.len());
+        let serving = self
+            .catalog
+            .with_id(topic.id)
+            .map_or(0, |entry| entry.partitions.len());
         &topic.partitions[..serving.min(topic.partitions.len())]
     }
 
     fn topic_operations(&self) -> i32 {
-        if self.operations { authorized::TOPIC } else { authorized::NOT_ASKED }
+        if self.operations {
+            authorized::TOPIC
+        } else {
+            authorized::NOT_ASKED
+        }
     }
 
     fn topic(&self, topic: &Topic) -> MetadataResponseTopic {
-        let partitions = self.partitions(topic).iter().zip(0..).map(|(state, index)| {
-            let facts = PartitionFacts::of(self.broker, state);
-            MetadataResponsePartition::default()
-                .with_error_code(facts.error)
-                .with_partition_index(index)
-                .with_leader_id(facts.leader)
-                .with_leader_epoch(state.leader_epoch.wire())
-                .with_replica_nodes(facts.replicas)
-                .with_isr_nodes(facts.in_sync)
-                .with_offline_replicas(facts.offline)
-        });
+        let partitions = self
+            .partitions(topic)
+            .iter()
+            .zip(0..)
+            .map(|(state, index)| {
+                let facts = PartitionFacts::of(self.broker, state);
+                MetadataResponsePartition::default()
+                    .with_error_code(facts.error)
+                    .with_partition_index(index)
+                    .with_leader_id(facts.leader)
+                    .with_leader_epoch(state.leader_epoch.wire())
+                    .with_replica_nodes(facts.replicas)
+                    .with_isr_nodes(facts.in_sync)
+                    .with_offline_replicas(facts.offline)
+            });
         MetadataResponseTopic::default()
             .with_name(Some(TopicName(text(&topic.name))))
             .with_topic_id(topic.id.uuid())
@@ -249,7 +275,10 @@ struct PartitionFacts {
 impl PartitionFacts {
     fn of<R: Runtime>(broker: &Broker<R>, state: &PartitionState) -> Self {
         let wire = |brokers: &[highwater_types::BrokerId]| -> Vec<BrokerId> {
-            brokers.iter().map(|id| BrokerId(id.0.cast_signed())).collect()
+            brokers
+                .iter()
+                .map(|id| BrokerId(id.0.cast_signed()))
+                .collect()
         };
         let replicas = wire(&state.replicas);
         let here = broker.node_id();
@@ -275,11 +304,17 @@ pub(crate) async fn describe_partitions<R: Runtime>(
     let view = View::of(broker, true);
     let cursor = request.cursor.as_ref();
     let from = cursor.map_or("", |cursor| cursor.topic_name.as_str());
-    let first = cursor.map_or(0, |cursor| usize::try_from(cursor.partition_index).unwrap_or(0));
+    let first = cursor.map_or(0, |cursor| {
+        usize::try_from(cursor.partition_index).unwrap_or(0)
+    });
     let asked: BTreeSet<StrBytes> = if request.topics.is_empty() {
         view.all().map(|topic| text(&topic.name)).collect()
     } else {
-        request.topics.into_iter().map(|topic| topic.name.0).collect()
+        request
+            .topics
+            .into_iter()
+            .map(|topic| topic.name.0)
+            .collect()
     };
     let limit = usize::try_from(request.response_partition_limit).unwrap_or(0);
     let mut room = limit.clamp(1, PAGE_PARTITIONS_MAX);
@@ -299,7 +334,11 @@ pub(crate) async fn describe_partitions<R: Runtime>(
         };
         let next = |index: usize| {
             let index = i32::try_from(index).expect("a topic has few partitions");
-            Some(Cursor::default().with_topic_name(TopicName(name.clone())).with_partition_index(index))
+            Some(
+                Cursor::default()
+                    .with_topic_name(TopicName(name.clone()))
+                    .with_partition_index(index),
+            )
         };
         if room == 0 {
             response.next_cursor = next(first);
@@ -324,7 +363,12 @@ fn page_of<R: Runtime>(
     first: usize,
     room: usize,
 ) -> DescribeTopicPartitionsResponseTopic {
-    let partitions = view.partitions(topic).iter().zip(0..).skip(first).take(room);
+    let partitions = view
+        .partitions(topic)
+        .iter()
+        .zip(0..)
+        .skip(first)
+        .take(room);
     let partitions = partitions.map(|(state, index)| {
         let facts = PartitionFacts::of(view.broker, state);
         DescribeTopicPartitionsResponsePartition::default()

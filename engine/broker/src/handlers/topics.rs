@@ -48,7 +48,10 @@ pub(crate) async fn create<R: Runtime>(
         .filter(|topic| names[&topic.name.0] == Times::Once)
         .map(new_topic)
         .collect();
-    let made = broker.metadata().create_topics(&wanted, request.validate_only).await;
+    let made = broker
+        .metadata()
+        .create_topics(&wanted, request.validate_only)
+        .await;
     let mut made = match made {
         Ok((answers, _)) => {
             broker.act_on_changes().await;
@@ -64,9 +67,12 @@ pub(crate) async fn create<R: Runtime>(
         .filter(|(_, times)| **times == Times::Twice)
         .map(|(name, _)| created(broker, name, Err(twice())))
         .collect();
-    results.extend(wanted.iter().zip(made.drain(..)).map(|(new, answer)| {
-        created(broker, &StrBytes::from_string(new.name.clone()), answer)
-    }));
+    results.extend(
+        wanted
+            .iter()
+            .zip(made.drain(..))
+            .map(|(new, answer)| created(broker, &StrBytes::from_string(new.name.clone()), answer)),
+    );
     CreateTopicsResponse::default().with_topics(results)
 }
 
@@ -79,7 +85,12 @@ fn new_topic(asked: &CreatableTopic) -> NewTopic {
     let configs: BTreeMap<String, Option<String>> = asked
         .configs
         .iter()
-        .map(|config| (config.name.to_string(), config.value.as_ref().map(ToString::to_string)))
+        .map(|config| {
+            (
+                config.name.to_string(),
+                config.value.as_ref().map(ToString::to_string),
+            )
+        })
         .collect();
     NewTopic {
         name: asked.name.to_string(),
@@ -110,15 +121,21 @@ fn created<R: Runtime>(
     };
     let (state, metadata) = (broker.metadata().state(), broker.metadata());
     let layers = state.layers(metadata.broker(), metadata.statics());
-    let configs = layers.describe_topic(&topic.configs).into_iter().map(|one| {
-        CreatableTopicConfigs::default()
-            .with_name(StrBytes::from_static_str(one.name))
-            .with_value(one.value.map(StrBytes::from_string))
-            .with_read_only(one.read_only)
-            .with_config_source(one.source as i8)
-            .with_is_sensitive(one.sensitive)
-    });
-    let replicas = topic.partitions.first().map_or(0, |partition| partition.replicas.len());
+    let configs = layers
+        .describe_topic(&topic.configs)
+        .into_iter()
+        .map(|one| {
+            CreatableTopicConfigs::default()
+                .with_name(StrBytes::from_static_str(one.name))
+                .with_value(one.value.map(StrBytes::from_string))
+                .with_read_only(one.read_only)
+                .with_config_source(one.source as i8)
+                .with_is_sensitive(one.sensitive)
+        });
+    let replicas = topic
+        .partitions
+        .first()
+        .map_or(0, |partition| partition.replicas.len());
     let partitions = i32::try_from(topic.partitions.len()).expect("a topic has few partitions");
     result
         .with_error_message(None)
@@ -145,7 +162,9 @@ pub(crate) async fn delete<R: Runtime>(
     for topic in &asked {
         match Target::of(broker, topic) {
             Ok(target) => {
-                let times = targets.entry(target).and_modify(|times| *times = Times::Twice);
+                let times = targets
+                    .entry(target)
+                    .and_modify(|times| *times = Times::Twice);
                 times.or_insert(Times::Once);
             }
             Err(failed) => results.push(failed),
@@ -214,9 +233,17 @@ impl Target {
         Ok(match found {
             Some(topic) => {
                 let name = Some(text(&topic.name));
-                Self { id: Some(topic.id), name, asked_id: TopicId::NONE }
+                Self {
+                    id: Some(topic.id),
+                    name,
+                    asked_id: TopicId::NONE,
+                }
             }
-            None => Self { id: None, name: asked.name.clone().map(|name| name.0), asked_id },
+            None => Self {
+                id: None,
+                name: asked.name.clone().map(|name| name.0),
+                asked_id,
+            },
         })
     }
 }
@@ -235,7 +262,10 @@ async fn delete_all<R: Runtime>(
         wire => (wire, error.to_string()),
     };
     match broker.metadata().delete_topics(ids).await {
-        Ok(answers) => answers.into_iter().map(|answer| answer.map_err(explained)).collect(),
+        Ok(answers) => answers
+            .into_iter()
+            .map(|answer| answer.map_err(explained))
+            .collect(),
         Err(error) => vec![Err((error.wire(), error.to_string())); ids.len()],
     }
 }
@@ -262,7 +292,11 @@ pub(crate) async fn create_partitions<R: Runtime>(
             results.push(grown(name, Err(twice())));
         }
     }
-    for topic in request.topics.iter().filter(|topic| names[&topic.name.0] == Times::Once) {
+    for topic in request
+        .topics
+        .iter()
+        .filter(|topic| names[&topic.name.0] == Times::Once)
+    {
         let answer = grow(broker, topic, request.validate_only).await;
         results.push(grown(&topic.name, answer));
     }
@@ -276,13 +310,22 @@ async fn grow<R: Runtime>(
     validate_only: bool,
 ) -> Result<(), Explained> {
     let assignments: Option<Vec<Vec<i32>>> = asked.assignments.as_ref().map(|assignments| {
-        assignments.iter().map(|one| one.broker_ids.iter().map(|id| id.0).collect()).collect()
+        assignments
+            .iter()
+            .map(|one| one.broker_ids.iter().map(|id| id.0).collect())
+            .collect()
     });
     let done = broker
         .metadata()
-        .create_partitions(&asked.name, asked.count, assignments.as_deref(), validate_only)
+        .create_partitions(
+            &asked.name,
+            asked.count,
+            assignments.as_deref(),
+            validate_only,
+        )
         .await;
-    done.map(drop).map_err(|error| (error.wire(), error.to_string()))
+    done.map(drop)
+        .map_err(|error| (error.wire(), error.to_string()))
 }
 
 fn grown(name: &StrBytes, answer: Result<(), Explained>) -> CreatePartitionsTopicResult {
@@ -305,12 +348,18 @@ enum Times {
 fn once_or_twice<'a>(names: impl Iterator<Item = &'a StrBytes>) -> BTreeMap<StrBytes, Times> {
     let mut times = BTreeMap::new();
     for name in names {
-        times.entry(name.clone()).and_modify(|times| *times = Times::Twice).or_insert(Times::Once);
+        times
+            .entry(name.clone())
+            .and_modify(|times| *times = Times::Twice)
+            .or_insert(Times::Once);
     }
     times
 }
 
 /// A topic that stands twice in a request gets one answer (section 4, item 44).
 fn twice() -> Explained {
-    (ResponseError::InvalidRequest, "Duplicate topic name.".to_owned())
+    (
+        ResponseError::InvalidRequest,
+        "Duplicate topic name.".to_owned(),
+    )
 }
