@@ -406,7 +406,7 @@ fn producer_ids_are_never_given_twice_also_after_a_power_loss() {
                 .with_transactional_id(Some(TransactionalId(text("x"))));
             client.send(ApiKey::InitProducerId, 2, &request).await;
             let answer: InitProducerIdResponse = client.receive(ApiKey::InitProducerId, 2).await;
-            assert_eq!((answer.error_code, answer.producer_id.0), (42, -1));
+            assert_eq!((answer.error_code, answer.producer_id.0), (53, -1));
         });
         world = world.power_loss(Tear { unit: 1, keep_percent: 0 });
     }

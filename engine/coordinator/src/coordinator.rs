@@ -196,7 +196,6 @@ impl Coordinator {
     fn delete_group(&mut self, now: Now, token: Token, id: &str, effects: &mut Vec<Effect>) {
         let (groups, mut step) = self.split(now, effects);
         let error = match groups.get_mut(id) {
-            _ if id.is_empty() => GroupError::InvalidGroupId,
             None => GroupError::GroupNotFound,
             Some(group) if group.state != GroupState::Empty => GroupError::GroupNotEmpty,
             Some(group) => return group.delete(&mut step, Some(token)),
@@ -213,6 +212,10 @@ impl Coordinator {
     ) {
         let (groups, mut step) = self.split(now, effects);
         match groups.get_mut(&delete.group) {
+            _ if delete.group.is_empty() => {
+                let error = GroupError::InvalidGroupId;
+                step.answer(token, Answer::DeleteOffsets(Err(error)));
+            }
             Some(group) => group.delete_offsets(&mut step, token, delete),
             None => {
                 let error = GroupError::GroupNotFound;

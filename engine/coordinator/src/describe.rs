@@ -44,7 +44,7 @@ pub struct DescribedMember {
     pub client_host: Arc<str>,
     /// Its metadata for the chosen assignor; empty unless the group is stable.
     pub metadata: Bytes,
-    /// What it was assigned; empty unless the group is stable.
+    /// What it was last assigned.
     pub assignment: Bytes,
 }
 
@@ -105,11 +105,7 @@ impl Coordinator {
             client_id: Arc::clone(&member.client_id),
             client_host: Arc::clone(&member.client_host),
             metadata: member.metadata_for(&protocol_name),
-            assignment: if is_stable {
-                member.assignment.clone()
-            } else {
-                Bytes::new()
-            },
+            assignment: member.assignment.clone(),
         });
         Some(Description {
             state: group.state,

@@ -328,7 +328,6 @@ impl Group {
             }
             member.is_new = false;
             member.owes_sync = true;
-            member.assignment = Bytes::new();
             watch(step, &self.id, member);
         }
         let timer = Timer::Sync(Arc::clone(&self.id), self.generation);

@@ -16,7 +16,7 @@ pub(crate) struct Member {
     pub(crate) session_timeout_ms: u32,
     pub(crate) rebalance_timeout_ms: u32,
     pub(crate) protocols: Vec<Protocol>,
-    /// What the leader gave it in the current generation.
+    /// What the leader gave it, in this or an earlier generation.
     pub(crate) assignment: Bytes,
     /// Its join that waits for the rebalance to complete.
     pub(crate) awaiting_join: Option<Token>,

@@ -66,6 +66,11 @@ pub(crate) async fn find<R: Runtime>(
     }
 }
 
+/// What a producer with a transactional id is told: the one error that ends its search for a
+/// coordinator in every client. Any other makes librdkafka look for one until it times out.
+pub(crate) const NO_TRANSACTIONS: ResponseError =
+    ResponseError::TransactionalIdAuthorizationFailed;
+
 /// Where the coordinator of `key` is.
 async fn coordinator<R: Runtime>(
     broker: &Arc<Broker<R>>,
@@ -74,10 +79,7 @@ async fn coordinator<R: Runtime>(
 ) -> Result<(String, i32), (ResponseError, &'static str)> {
     match key_type {
         GROUP => {}
-        // Not retriable on purpose: a producer that waits for a coordinator waits for ever.
-        TRANSACTION => {
-            return Err((ResponseError::InvalidRequest, "this broker has no transactions"));
-        }
+        TRANSACTION => return Err((NO_TRANSACTIONS, "this broker has no transactions")),
         _ => return Err((ResponseError::InvalidRequest, "this broker coordinates groups only")),
     }
     // What a member asks next needs the topic; making it now saves it a round of retries.
