@@ -303,12 +303,15 @@ impl Net for SimNet {
             return Err(NetError::TimedOut);
         }
         self.fabric.sleep(delay).await;
-        let mut state = self.fabric.lock();
-        if state.dark.contains_key(&key.0) || state.dark.contains_key(&self.machine) {
-            drop(state);
+        let is_dark = {
+            let state = self.fabric.lock();
+            state.dark.contains_key(&key.0) || state.dark.contains_key(&self.machine)
+        };
+        if is_dark {
             self.fabric.sleep(limit - delay).await;
             return Err(NetError::TimedOut);
         }
+        let mut state = self.fabric.lock();
         let own = address(self.machine, state.fresh_port());
         let Some(port) = state.ports.get_mut(&key) else {
             return Err(NetError::Refused);
