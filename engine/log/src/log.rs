@@ -38,6 +38,9 @@ use crate::index::KvIndex;
 use crate::producers::Producers;
 use crate::segment::Segment;
 
+pub(crate) use open::Files;
+pub(crate) use snapshots::SUFFIX as SNAPSHOT_SUFFIX;
+
 pub use append::Appended;
 pub use describe::SegmentInfo;
 pub use read::ReadSlice;
@@ -85,6 +88,8 @@ pub struct Log<R: Runtime> {
     folder_dirty: bool,
     /// The folder itself is new in the data folder.
     root_dirty: bool,
+    /// `partition.meta` is there, or may be.
+    meta_exists: bool,
     /// Log start or epochs differ from `partition.meta`.
     meta_dirty: bool,
     /// Files that go when their time has come and no crash can bring their records back.

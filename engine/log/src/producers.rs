@@ -196,6 +196,31 @@ impl Producers {
         }
     }
 
+    /// Takes over from `before` what this table, rebuilt from a log that ends at `end`, lacks:
+    /// batches whose records are not in the log any more.
+    pub(crate) fn recall(&mut self, before: Self, end: Offset) {
+        for (id, old) in before.entries {
+            let mut kept: Vec<BatchEntry> = old.batches().to_vec();
+            kept.retain(|batch| batch.last_offset < end);
+            let entry = match self.entries.get_mut(&id) {
+                Some(entry) if entry.epoch == old.epoch => entry,
+                Some(_) => continue,
+                None if kept.is_empty() => continue,
+                None => self
+                    .entries
+                    .entry(id)
+                    .or_insert(ProducerEntry::new(old.epoch, old.last_seen_ms)),
+            };
+            let first = entry.batches().first().map_or(end, |batch| batch.base_offset);
+            kept.retain(|batch| batch.base_offset < first);
+            kept.extend(entry.batches());
+            entry.batch_count = 0;
+            for batch in kept {
+                entry.remember(batch);
+            }
+        }
+    }
+
     /// Forgets who was idle for longer than `expiry_ms` (rule 78); answers how many.
     pub(crate) fn expire(&mut self, now_ms: i64, expiry_ms: u64) -> usize {
         let before = self.entries.len();

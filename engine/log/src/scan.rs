@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use highwater_record::{BatchHead, Corrupt, CorruptReason, FIXED_BYTES, StoredBatch};
 use highwater_runtime::{DiskError, File};
-use highwater_types::Position;
+use highwater_types::{Offset, Position};
 
 /// How much is viewed at once; a batch with a larger head asks for more.
 const WINDOW_BYTES: u64 = 4096;
@@ -34,11 +34,21 @@ pub(crate) struct Hops<F> {
     end: u64,
     window: Bytes,
     window_at: u64,
+    /// The walk ends before this offset: what lies behind is the original of a later segment.
+    until: Offset,
+    /// The last batch before `until` was seen.
+    ended: bool,
 }
 
 impl<F: File> Hops<F> {
     pub(crate) fn new(file: &F, at: u64, end: u64) -> Self {
-        Self { file: file.clone(), at, end, window: Bytes::new(), window_at: at }
+        Self { file: file.clone(), at, end, window: Bytes::new(), window_at: at, until: Offset::MAX, ended: false }
+    }
+
+    /// Ends the walk before the first batch at or past `end`.
+    pub(crate) fn until(mut self, end: Offset) -> Self {
+        self.until = end;
+        self
     }
 
     /// Where the next batch would start: past all whole batches seen so far.
@@ -53,6 +63,9 @@ impl<F: File> Hops<F> {
 
     /// The next whole batch and its place. `None`: the walk's end, or a torn or zero tail there.
     pub(crate) fn next(&mut self) -> Result<Option<(u64, BatchHead)>, ScanError> {
+        if self.ended {
+            return Ok(None);
+        }
         let rest = self.end - self.at;
         let mut want = (BatchHead::PROBE_BYTES as u64).min(rest);
         while want > 0 {
@@ -63,9 +76,10 @@ impl<F: File> Hops<F> {
                     let reason = CorruptReason::Facts;
                     return Err(Corrupt { at: Position(at), reason }.into());
                 }
-                if head.len() as u64 > rest {
+                if head.len() as u64 > rest || head.base_offset() >= self.until {
                     return Ok(None);
                 }
+                self.ended = head.end_offset() >= self.until;
                 self.at += head.len() as u64;
                 return Ok(Some((at, head)));
             }

@@ -142,6 +142,7 @@ impl<R: Runtime> Log<R> {
         }
         active.max_timestamp = active.max_timestamp.max(head.facts.max_timestamp);
         self.producers.appended(head, now_ms);
+        self.snapshots.since_bytes += head.len() as u64;
         let segment = self.last_mut();
         if let Some(index) = &mut segment.cache_mut().index {
             index.note(entry, every);

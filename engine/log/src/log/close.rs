@@ -24,8 +24,10 @@ impl<R: Runtime> Log<R> {
             && point.position == last.len
             && point.offset == last.end
             && !self.needs_sync();
-        let is_replayed =
-            self.producers.is_empty() || self.snapshots.durable.last() == Some(&last.end);
+        // A snapshot that turns out to be bad costs the next start a replay, no more.
+        let is_replayed = self.producers.is_empty()
+            || self.snapshots.durable.contains(&last.end)
+            || self.snapshots.unproven.contains(&last.end);
         LogCheckpoint {
             clean: is_whole && is_replayed && self.failed.is_none(),
             segment: point.segment,

@@ -85,6 +85,7 @@ impl<R: Runtime> Log<R> {
             files_cut: Vec::new(),
             folder_dirty: false,
             root_dirty: false,
+            meta_exists: false,
             meta_dirty: false,
             doomed: Vec::new(),
             rescued: Vec::new(),

@@ -72,6 +72,7 @@ impl<R: Runtime> Log<R> {
         let mut report = RecoveryReport::default();
         let files = Files::of(&log.disk.list(&log.folder)?);
         let meta = log.read_meta(&files, &mut report)?;
+        log.meta_exists = files.meta;
         log.next_segment = files
             .next_segment()
             .max(meta.as_ref().map_or(SegmentNo(0), |meta| meta.next_segment))
@@ -85,6 +86,7 @@ impl<R: Runtime> Log<R> {
         let mut recovery = Recovery::new(checkpoint, now_ms, report);
         if log.is_clean(clean, &files, checkpoint.as_ref()) {
             recovery.report.clean = true;
+            recovery.snapshots_synced = Offset::MAX;
             let checkpoint = checkpoint.expect("a clean log has a checkpoint");
             log.take_over(&checkpoint, now_ms);
         } else {
@@ -94,6 +96,9 @@ impl<R: Runtime> Log<R> {
         log.load_producers(&files, &mut recovery)?;
         log.replay(&mut recovery)?;
         log.settle_start(&mut recovery)?;
+        if !log.snapshots.unproven.is_empty() {
+            log.take_snapshot();
+        }
         for segment in log.segments.split_last_mut().map_or(&mut [][..], |(_, sealed)| sealed) {
             segment.cache_mut().file = None;
         }
@@ -301,6 +306,7 @@ impl<R: Runtime> Log<R> {
     fn settle_start(&mut self, recovery: &mut Recovery) -> Result<(), LogError> {
         let first = self.segments[0].start;
         if self.start < first {
+            recovery.report.missing.get_or_insert((self.start, first));
             self.start = first;
             self.meta_dirty |= first > self.start_published;
         }

@@ -92,7 +92,7 @@ impl<R: Runtime> Log<R> {
         {
             fits = (u64::from(entry.position), segment.start.plus(entry.offset_delta.into()));
         }
-        let mut hops = Hops::new(&first.file, fits.0, segment.len);
+        let mut hops = Hops::new(&first.file, fits.0, segment.len).until(segment.end);
         // Damage behind what fits is told to whoever reads there.
         while let Ok(Some((at, head))) = hops.next() {
             let end_at = at + head.len() as u64;

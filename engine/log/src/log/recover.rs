@@ -23,6 +23,9 @@ pub(super) struct Recovery {
     pub(super) epochs_from: Option<Offset>,
     /// The replay shows producers batches from here on.
     pub(super) producers_from: Option<Offset>,
+    /// Snapshots below this offset are on the platter: a job that synced records past them
+    /// included them.
+    pub(super) snapshots_synced: Offset,
 }
 
 /// Where recovery begins to scan.
@@ -42,7 +45,9 @@ impl Recovery {
         now_ms: i64,
         report: RecoveryReport,
     ) -> Self {
-        Self { checkpoint, now_ms, report, epochs_from: None, producers_from: None }
+        let snapshots_synced = checkpoint.map_or(Offset::ZERO, |checkpoint| checkpoint.synced);
+        let (epochs_from, producers_from) = (None, None);
+        Self { checkpoint, now_ms, report, epochs_from, producers_from, snapshots_synced }
     }
 }
 
@@ -54,6 +59,17 @@ impl<R: Runtime> Log<R> {
         files: &Files,
         recovery: &mut Recovery,
     ) -> Result<(), LogError> {
+        let never_synced = recovery.checkpoint.is_none_or(|point| point.position == 0);
+        let first = self.segments.first().map(|first| first.start);
+        if never_synced && !files.meta && first.is_some_and(|first| first > self.start) {
+            // Segments are deleted only after `partition.meta` says so: these lost the ones
+            // before them with a power loss, before anything was synced.
+            while let Some(old) = self.segments.pop() {
+                recovery.report.cut_segments += 1;
+                recovery.report.cut_bytes += old.len;
+                self.remove_segment_file(old.no, old.naming)?;
+            }
+        }
         if self.segments.is_empty() {
             let synced = recovery.checkpoint.map_or(Offset::ZERO, |point| point.synced);
             if synced > self.start {
@@ -71,6 +87,7 @@ impl<R: Runtime> Log<R> {
             return Ok(());
         }
         let point = self.recovery_point(recovery);
+        let point = self.scan(point, recovery)?;
         self.synced = SyncPoint {
             segment: self.segments[point.at].no,
             position: if point.position == FIRST_AT { 0 } else { point.position },
@@ -85,11 +102,11 @@ impl<R: Runtime> Log<R> {
         self.root_dirty = synced_in.is_none();
         self.folder_dirty |= synced_in.is_none_or(|synced| synced.segment < self.last().no);
         recovery.epochs_from = Some(point.offset);
-        self.scan(point, recovery)?;
         self.adopt_rescues(files, point, recovery)?;
         self.rescue_tail(point, recovery)?;
         if let Some(checkpoint) = recovery.checkpoint
             && self.end() < checkpoint.synced
+            && self.start < checkpoint.synced
         {
             // Offsets of records that were acknowledged are never given out again.
             recovery.report.missing = Some((self.end(), checkpoint.synced));
@@ -100,14 +117,19 @@ impl<R: Runtime> Log<R> {
         Ok(())
     }
 
-    fn recovery_point(&self, recovery: &Recovery) -> RecoveryPoint {
-        let start_of = |at: usize| RecoveryPoint {
+    /// The point right behind the header of segment `at`.
+    fn start_point(&self, at: usize) -> RecoveryPoint {
+        RecoveryPoint {
             at,
             position: FIRST_AT,
             offset: self.segments[at].start,
             max_timestamp: -1,
             first_timestamp: -1,
-        };
+        }
+    }
+
+    fn recovery_point(&self, recovery: &Recovery) -> RecoveryPoint {
+        let start_of = |at| self.start_point(at);
         let Some(checkpoint) = recovery.checkpoint else { return start_of(0) };
         let at = self.segments.partition_point(|segment| segment.no < checkpoint.segment);
         let Some(segment) = self.segments.get(at) else {
@@ -130,7 +152,12 @@ impl<R: Runtime> Log<R> {
     }
 
     /// Checks every batch from `point` on; the log ends before the first one that is not whole.
-    fn scan(&mut self, point: RecoveryPoint, recovery: &mut Recovery) -> Result<(), LogError> {
+    /// Answers the point, which moves on when what it pointed to is below the log start.
+    fn scan(
+        &mut self,
+        mut point: RecoveryPoint,
+        recovery: &mut Recovery,
+    ) -> Result<RecoveryPoint, LogError> {
         let mut offset = point.offset;
         let mut at = point.at;
         let mut active = Active::empty(offset);
@@ -155,6 +182,17 @@ impl<R: Runtime> Log<R> {
                 next.broken.is_none() && next.start == offset
             };
             let goes_on = self.segments.get(at + 1).is_some_and(joins);
+            // A power loss may bring back some files of deleted segments and not others.
+            let is_deleted = |next: &crate::segment::Segment<_>| next.start <= self.start;
+            if !goes_on && self.segments.get(at + 1).is_some_and(is_deleted) {
+                for old in self.segments.drain(..=at).collect::<Vec<_>>() {
+                    self.remove_segment_file(old.no, old.naming)?;
+                }
+                point = self.start_point(0);
+                (at, position, offset) = (0, point.position, point.offset);
+                active = Active::empty(offset);
+                continue;
+            }
             if !goes_on {
                 recovery.report.cut_bytes += file_len - good;
                 if file_len > good {
@@ -162,7 +200,8 @@ impl<R: Runtime> Log<R> {
                     recovery.report.cut_at = damage.map(|corrupt| (path, corrupt));
                 }
                 self.active = active;
-                return self.drop_segments_after(at, recovery);
+                self.drop_segments_after(at, recovery)?;
+                return Ok(point);
             }
             self.segments[at].cache_mut().max_timestamp = Some(active.max_timestamp);
             at += 1;
@@ -250,8 +289,9 @@ impl<R: Runtime> Log<R> {
                 recovery.report.snapshots_dropped += 1;
                 continue;
             }
+            let is_synced = *offset < recovery.snapshots_synced;
             if loaded || *offset < from {
-                self.snapshots.durable.push(*offset);
+                self.adopt_snapshot(*offset, is_synced);
                 continue;
             }
             let snapshot = self.disk.read(&path).ok().and_then(|c| producers::decode(&c));
@@ -260,7 +300,7 @@ impl<R: Runtime> Log<R> {
                     self.producers = snapshot.producers;
                     from = *offset;
                     loaded = true;
-                    self.snapshots.durable.push(*offset);
+                    self.adopt_snapshot(*offset, is_synced);
                 }
                 _ => {
                     let _ = self.disk.remove(&path);
@@ -310,11 +350,13 @@ impl<R: Runtime> Log<R> {
                 Err(crate::ReadError::Disk(error)) => return Err(error.into()),
                 Err(_) => continue,
             };
-            let mut hops = Hops::new(&file, start, segment.len);
+            let mut hops = Hops::new(&file, start, segment.len).until(segment_end);
+            let mut reached = from.max(segment.start);
             while let Ok(Some((batch_at, head))) = hops.next() {
                 if head.base_offset() >= segment_end {
                     break;
                 }
+                reached = head.end_offset();
                 let epoch = Some(head.facts.leader_epoch);
                 if head.base_offset() >= epochs_from
                     && self.epochs.epoch_at(head.base_offset()) != epoch
@@ -329,6 +371,11 @@ impl<R: Runtime> Log<R> {
                     let len = head.len().min(64);
                     self.active.last_print = fingerprint(&file.view(batch_at, len)?);
                 }
+            }
+            if reached < segment_end && segment_end <= self.start {
+                // A deleted segment that a power loss brought back without its successor: what
+                // producers wrote since is not known, and an older state would refuse them.
+                self.producers = Producers::default();
             }
         }
         if self.active.last_print == 0 {

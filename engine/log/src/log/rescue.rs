@@ -115,7 +115,10 @@ impl<R: Runtime> Log<R> {
         point: RecoveryPoint,
         recovery: &mut Recovery,
     ) -> Result<(), LogError> {
-        if self.end() <= point.offset {
+        // A header is a byte like any other: without proof that it is on the platter the segment
+        // is not written on, even when nothing else is in it.
+        let is_proven = point.position > FIRST_AT && point.at + 1 == self.segments.len();
+        if self.end() <= point.offset && is_proven {
             return self.cut_files();
         }
         let mut parts = Vec::new();

@@ -40,6 +40,10 @@ impl<R: Runtime> Log<R> {
                         Ok(false) | Err(_) => break,
                     }
                 }
+                // What producers wrote in it must be known without it before its file goes.
+                if !self.producers_are_known_from(self.segments[1].start) {
+                    break;
+                }
                 retained.bytes += self.segments[0].len;
                 retained.segments += 1;
                 self.doom_first(now_ms);
@@ -94,11 +98,6 @@ impl<R: Runtime> Log<R> {
         }
         let first = self.segments[0].start;
         self.move_start(first);
-        // What producers wrote in the segment must be known without it before its file goes.
-        let pending = self.snapshots.pending.iter().map(|(offset, _)| *offset);
-        if !self.snapshots.durable.iter().copied().chain(pending).any(|offset| offset >= first) {
-            self.take_snapshot();
-        }
         if !self.snapshots.pending.is_empty() {
             let under_way = u64::from(self.sync_in_flight);
             let doomed = self.doomed.last_mut().expect("pushed above");

@@ -50,10 +50,10 @@ impl<R: Runtime> Log<R> {
         self.ensure_index(segment, &file)?;
         let picked = segment.cache().index.as_ref().and_then(&pick);
         let Some(entry) = picked else {
-            return Ok((Hops::new(&file, FIRST_AT, segment.len), None));
+            return Ok((Hops::new(&file, FIRST_AT, segment.len).until(segment.end), None));
         };
         if self.entry_hits(segment, &file, entry)? {
-            let hops = Hops::new(&file, u64::from(entry.position), segment.len);
+            let hops = Hops::new(&file, u64::from(entry.position), segment.len).until(segment.end);
             return Ok((hops, Some(entry)));
         }
         if let Some(kv) = &self.kv {
@@ -62,7 +62,7 @@ impl<R: Runtime> Log<R> {
         self.build_index(segment, &file, PositionIndex::default())?;
         let entry = segment.cache().index.as_ref().and_then(&pick);
         let from = entry.map_or(FIRST_AT, |entry| u64::from(entry.position));
-        Ok((Hops::new(&file, from, segment.len), entry))
+        Ok((Hops::new(&file, from, segment.len).until(segment.end), entry))
     }
 
     /// The file of a segment whose header could be read.
@@ -130,7 +130,7 @@ impl<R: Runtime> Log<R> {
         let last = index.last();
         let from = last.map_or(FIRST_AT, |entry| u64::from(entry.position));
         let mut max = last.map_or(i64::MIN, |entry| entry.max_before);
-        let mut hops = Hops::new(file, from, segment.len.max(from));
+        let mut hops = Hops::new(file, from, segment.len.max(from)).until(segment.end);
         loop {
             let (at, head) = match hops.next() {
                 Ok(Some(found)) => found,

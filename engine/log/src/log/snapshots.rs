@@ -22,6 +22,9 @@ const KEPT: usize = 2;
 pub(crate) struct Snapshots<F> {
     /// Offsets of files that survive a crash, rising.
     pub(crate) durable: Vec<Offset>,
+    /// Files that recovery found and whose sync may have failed: good to read, nothing to rely
+    /// on. A second sync of them would prove nothing.
+    pub(crate) unproven: Vec<Offset>,
     /// Files that a sync job must make durable.
     pub(crate) pending: Vec<(Offset, F)>,
     /// Bytes appended since the last snapshot.
@@ -30,7 +33,7 @@ pub(crate) struct Snapshots<F> {
 
 impl<F> Default for Snapshots<F> {
     fn default() -> Self {
-        Self { durable: Vec::new(), pending: Vec::new(), since_bytes: 0 }
+        Self { durable: Vec::new(), unproven: Vec::new(), pending: Vec::new(), since_bytes: 0 }
     }
 }
 
@@ -47,12 +50,13 @@ impl<R: Runtime> Log<R> {
         let known = |file: &(Offset, FileOf<R>)| file.0 == offset;
         if self.producers.is_empty()
             || self.snapshots.durable.contains(&offset)
+            || self.snapshots.unproven.contains(&offset)
             || self.snapshots.pending.iter().any(known)
         {
             return;
         }
-        let path = self.snapshot_path(offset);
         let content = producers::encode(&self.producers, offset, self.active.last_print);
+        let path = self.snapshot_path(offset);
         let made = match self.disk.create(&path) {
             Err(error) if error.kind == DiskErrorKind::Exists => {
                 // Left by a process that died, or of a tail that was cut.
@@ -67,6 +71,29 @@ impl<R: Runtime> Log<R> {
                 let _ = self.disk.remove(&path);
             }
         }
+    }
+
+    /// Takes over a snapshot file that recovery found.
+    pub(super) fn adopt_snapshot(&mut self, offset: Offset, is_synced: bool) {
+        if is_synced {
+            self.snapshots.durable.push(offset);
+        } else {
+            self.snapshots.unproven.push(offset);
+        }
+    }
+
+    /// Whether what producers wrote before `start` is known without the segments there, after any
+    /// crash. Takes a snapshot if need be; a sync job makes it durable.
+    pub(super) fn producers_are_known_from(&mut self, start: Offset) -> bool {
+        let is_covered = |log: &Self| {
+            let pending = log.snapshots.pending.iter().map(|(offset, _)| offset);
+            log.producers.is_empty()
+                || log.snapshots.durable.iter().chain(pending).any(|offset| *offset >= start)
+        };
+        if !is_covered(self) {
+            self.take_snapshot();
+        }
+        is_covered(self)
     }
 
     /// Snapshots at `offsets` are on the platter; older ones that nobody needs go.
@@ -98,6 +125,16 @@ impl<R: Runtime> Log<R> {
                 self.folder_dirty = true;
             }
         }
+        if let Some(newest) = kept.last() {
+            let (old, kept) = std::mem::take(&mut self.snapshots.unproven)
+                .into_iter()
+                .partition(|offset| offset < newest);
+            self.snapshots.unproven = kept;
+            for offset in Vec::from(old) {
+                let _ = self.disk.remove(&self.snapshot_path(offset));
+                self.folder_dirty = true;
+            }
+        }
         self.snapshots.durable = kept;
     }
 
@@ -105,13 +142,16 @@ impl<R: Runtime> Log<R> {
     pub(super) fn drop_snapshots_past(&mut self, end: Offset) {
         let durable = std::mem::take(&mut self.snapshots.durable);
         let pending = std::mem::take(&mut self.snapshots.pending);
+        let unproven = std::mem::take(&mut self.snapshots.unproven);
         let is_past = |offset: &Offset| *offset > end;
-        let all = durable.iter().chain(pending.iter().map(|(offset, _)| offset));
+        let pending_offsets = pending.iter().map(|(offset, _)| offset);
+        let all = durable.iter().chain(&unproven).chain(pending_offsets);
         for offset in all.filter(|offset| is_past(offset)) {
             let _ = self.disk.remove(&self.snapshot_path(*offset));
             self.folder_dirty = true;
         }
         self.snapshots.durable = durable.into_iter().filter(|o| !is_past(o)).collect();
+        self.snapshots.unproven = unproven.into_iter().filter(|o| !is_past(o)).collect();
         self.snapshots.pending = pending.into_iter().filter(|(o, _)| !is_past(o)).collect();
     }
 

@@ -166,6 +166,7 @@ impl<R: Runtime> Log<R> {
         });
         self.sync_in_flight = true;
         self.files_cut.clear();
+        self.meta_exists |= self.meta_dirty;
         self.meta_dirty = false;
         Some(SyncJob {
             disk: self.disk.clone(),
@@ -220,12 +221,13 @@ impl<R: Runtime> Log<R> {
         }
     }
 
-    /// Whether the log start and the epochs are what a folder without `partition.meta` means:
-    /// one epoch, 0, from the first segment's start on, where the log starts.
+    /// Whether there is no `partition.meta`, and log start and epochs are what that means: one
+    /// epoch, 0, from the first segment's start on, where the log starts.
     pub(super) fn meta_is_default(&self) -> bool {
         let first = self.segments[0].start;
         let entries = self.epochs.entries();
-        self.start == first
+        !self.meta_exists
+            && self.start == first
             && first == Offset::ZERO
             && self.start_published == Offset::ZERO
             && entries.iter().all(|(epoch, start)| epoch.0 == 0 && *start == Offset::ZERO)

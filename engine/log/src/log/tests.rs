@@ -3,6 +3,7 @@
 mod basics;
 mod crash;
 mod damage;
+mod dumps;
 mod faults;
 mod lookups;
 mod model;
@@ -97,9 +98,13 @@ pub(super) fn append(log: &mut TestLog, values: &[&str]) -> Appended {
 /// Appends until a segment was rolled `count` times more.
 pub(super) fn append_until_rolled(log: &mut TestLog, count: usize) {
     let wanted = log.segments().count() + count;
-    while log.segments().count() < wanted {
+    for _ in 0..1000 {
+        if log.segments().count() >= wanted {
+            return;
+        }
         append(log, &["some value of a usual length"]);
     }
+    panic!("1,000 batches did not roll a segment of {} bytes", config().segment_bytes);
 }
 
 /// Runs sync jobs until nothing is left to do.

@@ -129,15 +129,27 @@ impl<R: Runtime> Log<R> {
         let pending = std::mem::take(&mut self.snapshots.pending);
         let mut files = Files::default();
         files.snapshots.append(&mut self.snapshots.durable);
+        let unproven = std::mem::take(&mut self.snapshots.unproven);
+        files.snapshots.extend(&unproven);
         files.snapshots.extend(pending.iter().map(|(offset, _)| *offset));
         files.snapshots.sort_unstable();
         let mut recovery = Recovery::new(None, now_ms, RecoveryReport::default());
+        recovery.snapshots_synced = Offset::MAX;
         self.active.last_print = 0;
+        let before = std::mem::take(&mut self.producers);
         self.load_producers(&files, &mut recovery)?;
         let is_pending = |offset: &Offset| pending.iter().any(|(known, _)| known == offset);
+        let (durable, again): (Vec<Offset>, Vec<Offset>) = std::mem::take(&mut self.snapshots.durable)
+            .into_iter()
+            .partition(|offset| !unproven.contains(offset));
+        self.snapshots.durable = durable;
+        self.snapshots.unproven = again;
         self.snapshots.durable.retain(|offset| !is_pending(offset));
         self.snapshots.pending = pending;
         self.replay(&mut recovery)?;
+        // What they wrote below the log start may stand in no file any more.
+        self.producers.recall(before, self.end());
+        self.take_snapshot();
         Ok(())
     }
 }

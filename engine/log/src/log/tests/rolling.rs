@@ -94,7 +94,9 @@ fn numbers_of_segments_are_never_used_again() {
     sync(&rt, &mut log);
     let checkpoint = log.checkpoint();
     drop(log);
-    let (mut log, _) = open(&rt.kill(), Some(checkpoint), false);
+    let rt = rt.kill();
+    let (mut log, _) = open(&rt, Some(checkpoint), false);
+    sync(&rt, &mut log);
     append_until_rolled(&mut log, 1);
     assert_eq!(log.segments().last().expect("one").no.0, 5);
 }
