@@ -69,7 +69,10 @@ impl<R: Runtime> Broker<R> {
 
     /// Where clients are told to connect.
     pub fn advertised(&self) -> (String, u16) {
-        self.advertised.lock().expect("no panic holds this lock").clone()
+        self.advertised
+            .lock()
+            .expect("no panic holds this lock")
+            .clone()
     }
 
     pub(crate) fn sessions(&self) -> MutexGuard<'_, SessionCache> {
@@ -83,7 +86,9 @@ impl<R: Runtime> Broker<R> {
         index: i32,
     ) -> Result<Arc<Partition<R>>, ResponseError> {
         let catalog = self.catalog();
-        let topic = catalog.named(name).ok_or(ResponseError::UnknownTopicOrPartition)?;
+        let topic = catalog
+            .named(name)
+            .ok_or(ResponseError::UnknownTopicOrPartition)?;
         partition_of(&topic.partitions, index)
     }
 
@@ -100,7 +105,9 @@ impl<R: Runtime> Broker<R> {
 
     /// Whether `topic` is one in which the broker keeps its own records.
     pub(crate) fn is_internal(&self, topic: &str) -> bool {
-        self.catalog().named(topic).is_some_and(|topic| topic.internal)
+        self.catalog()
+            .named(topic)
+            .is_some_and(|topic| topic.internal)
     }
 
     /// Whether so little space is left that nothing may be appended.
@@ -120,7 +127,8 @@ impl<R: Runtime> Broker<R> {
             match listener.accept().await {
                 Ok((reader, writer, peer)) => {
                     let broker = Arc::clone(&self);
-                    let max = usize::try_from(self.settings().connections_max).unwrap_or(usize::MAX);
+                    let max =
+                        usize::try_from(self.settings().connections_max).unwrap_or(usize::MAX);
                     if self.connections.fetch_add(1, Ordering::AcqRel) >= max {
                         // Dropping both halves closes it; the client tries again later.
                         self.connections.fetch_sub(1, Ordering::AcqRel);
@@ -144,17 +152,20 @@ impl<R: Runtime> Broker<R> {
 
     /// Says that a client sent what is not served; its connection is closed.
     pub(crate) fn log_rejected(&self, peer: SocketAddr, error: &MessageError) {
-        self.runtime.log(format_args!("connection from {peer} closed: {error}"));
+        self.runtime
+            .log(format_args!("connection from {peer} closed: {error}"));
     }
 
     /// Says that a handler built an answer that cannot be sent.
     pub(crate) fn log_bug(&self, error: &MessageError) {
-        self.runtime.log(format_args!("bug, please report: {error}"));
+        self.runtime
+            .log(format_args!("bug, please report: {error}"));
     }
 
     /// Says that stored bytes are damaged.
     pub(crate) fn log_corrupt(&self, place: &str, error: &dyn std::error::Error) {
-        self.runtime.log(format_args!("{place}: {error}; nothing of it is served"));
+        self.runtime
+            .log(format_args!("{place}: {error}; nothing of it is served"));
     }
 }
 
@@ -162,7 +173,9 @@ fn partition_of<R: Runtime>(
     partitions: &[Option<Arc<Partition<R>>>],
     index: i32,
 ) -> Result<Arc<Partition<R>>, ResponseError> {
-    let slot = usize::try_from(index).ok().and_then(|index| partitions.get(index));
+    let slot = usize::try_from(index)
+        .ok()
+        .and_then(|index| partitions.get(index));
     let slot = slot.ok_or(ResponseError::UnknownTopicOrPartition)?;
     slot.clone().ok_or(ResponseError::KafkaStorageError)
 }

@@ -44,13 +44,19 @@ pub struct Catalog<R: Runtime> {
 
 impl<R: Runtime> Default for Catalog<R> {
     fn default() -> Self {
-        Self { by_name: BTreeMap::new(), by_id: BTreeMap::new() }
+        Self {
+            by_name: BTreeMap::new(),
+            by_id: BTreeMap::new(),
+        }
     }
 }
 
 impl<R: Runtime> Clone for Catalog<R> {
     fn clone(&self) -> Self {
-        Self { by_name: self.by_name.clone(), by_id: self.by_id.clone() }
+        Self {
+            by_name: self.by_name.clone(),
+            by_id: self.by_id.clone(),
+        }
     }
 }
 
@@ -72,7 +78,9 @@ impl<R: Runtime> Catalog<R> {
 
     /// Every live partition, by topic name and number.
     pub fn partitions(&self) -> impl Iterator<Item = &Arc<Partition<R>>> {
-        self.by_name.values().flat_map(|topic| topic.partitions.iter().flatten())
+        self.by_name
+            .values()
+            .flat_map(|topic| topic.partitions.iter().flatten())
     }
 
     pub(crate) fn put(&mut self, entry: TopicEntry<R>) {
@@ -90,6 +98,10 @@ impl<R: Runtime> Catalog<R> {
     }
 
     fn check(&self) {
-        assert_eq!(self.by_name.len(), self.by_id.len(), "a topic has one name and one id");
+        assert_eq!(
+            self.by_name.len(),
+            self.by_id.len(),
+            "a topic has one name and one id"
+        );
     }
 }

@@ -143,7 +143,10 @@ impl<R: Runtime> Partition<R> {
         state.offsets.committed(end);
         drop(state);
         let partition = Arc::clone(self);
-        self.runtime.spawn("partition-recovery", async move { partition.recover().await });
+        self.runtime.spawn(
+            "partition-recovery",
+            async move { partition.recover().await },
+        );
     }
 
     /// Tries until the log is back: batches that are not durable are written to a new file.

@@ -30,7 +30,10 @@ impl Draw {
 }
 
 fn number(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+    std::env::var(name)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(otherwise)
 }
 
 fn requests() -> Vec<Bytes> {
@@ -77,7 +80,11 @@ fn damage(frame: &mut Vec<u8>, draw: &mut Draw) {
 #[test]
 fn every_request_of_a_real_client_decodes() {
     let requests = requests();
-    assert!(requests.len() > 50, "the corpus has {} requests", requests.len());
+    assert!(
+        requests.len() > 50,
+        "the corpus has {} requests",
+        requests.len()
+    );
     for (index, frame) in requests.iter().enumerate() {
         let got = decode_request(frame);
         assert!(got.is_ok(), "request {index}: {got:?}");
@@ -94,6 +101,9 @@ fn damaged_requests_do_no_harm() {
         damage(&mut frame, &mut draw);
         let frame = Bytes::from(frame);
         let outcome = std::panic::catch_unwind(|| decode_request(&frame).is_ok());
-        assert!(outcome.is_ok(), "HIGHWATER_FUZZ_SEED={round} HIGHWATER_FUZZ_ROUNDS=1 panics");
+        assert!(
+            outcome.is_ok(),
+            "HIGHWATER_FUZZ_SEED={round} HIGHWATER_FUZZ_ROUNDS=1 panics"
+        );
     }
 }

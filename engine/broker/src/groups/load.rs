@@ -55,13 +55,23 @@ impl<R: Runtime> Slot<R> {
         });
     }
 
-    fn loaded(self: &Arc<Self>, replay: Replay, read_bytes: usize, known: Option<BTreeSet<TopicId>>) {
+    fn loaded(
+        self: &Arc<Self>,
+        replay: Replay,
+        read_bytes: usize,
+        known: Option<BTreeSet<TopicId>>,
+    ) {
         if !self.ready(|config, now| replay.finish(config, now), read_bytes) {
             return;
         }
         let Some(known) = known else { return };
-        let of_groups = self.look(highwater_coordinator::Coordinator::topics).unwrap_or_default();
-        let gone: Vec<_> = of_groups.into_iter().filter(|id| !known.contains(id)).collect();
+        let of_groups = self
+            .look(highwater_coordinator::Coordinator::topics)
+            .unwrap_or_default();
+        let gone: Vec<_> = of_groups
+            .into_iter()
+            .filter(|id| !known.contains(id))
+            .collect();
         if !gone.is_empty() {
             self.event(Event::TopicsDeleted(gone));
         }
@@ -72,7 +82,11 @@ impl<R: Runtime> Slot<R> {
         let mut replay = Replay::default();
         let mut read_bytes = 0;
         let mut from = self.partition.offsets().start;
-        let budget = ReadBudget { max_bytes: READ_BYTES, at_least_one: true, tail: false };
+        let budget = ReadBudget {
+            max_bytes: READ_BYTES,
+            at_least_one: true,
+            tail: false,
+        };
         while self.is_loading() {
             match self.partition.status() {
                 Status::Online => {}
@@ -85,7 +99,10 @@ impl<R: Runtime> Slot<R> {
                 }
                 Status::Deleted => return Ok(None),
             }
-            let readable = match self.partition.read(from, budget, Isolation::Uncommitted, None) {
+            let readable = match self
+                .partition
+                .read(from, budget, Isolation::Uncommitted, None)
+            {
                 Err(OffsetError::Offline(_)) => {
                     self.partition.sync_now().await;
                     self.runtime.sleep(PAUSE).await;
@@ -130,7 +147,10 @@ fn apply(replay: &mut Replay, stored: &Bytes) -> Result<Offset, LoadError> {
             let (key, value) = (part(frame.key), part(frame.value));
             replay
                 .apply(key.as_ref(), value.as_ref())
-                .map_err(|error| LoadError::Record { offset: frame.offset, error })?;
+                .map_err(|error| LoadError::Record {
+                    offset: frame.offset,
+                    error,
+                })?;
         }
     }
     Ok(end)

@@ -91,7 +91,12 @@ impl<R: Runtime> Slot<R> {
             // Nothing to read: the first member of a new cluster is not sent away to come again.
             slot.ready(|config, now| Replay::default().finish(config, now), 0);
         } else {
-            let known = broker.metadata().state().topics().map(|topic| topic.id).collect();
+            let known = broker
+                .metadata()
+                .state()
+                .topics()
+                .map(|topic| topic.id)
+                .collect();
             slot.load(Some(known));
         }
         slot
@@ -112,7 +117,9 @@ impl<R: Runtime> Slot<R> {
     ) -> Result<Answer, ResponseError> {
         let answer = {
             let mut state = self.lock();
-            state.coordinator()?.configure(config_of(&broker.settings()));
+            state
+                .coordinator()?
+                .configure(config_of(&broker.settings()));
             state.tokens += 1;
             let token = Token(state.tokens);
             let (sender, answer) = oneshot::channel();
@@ -120,17 +127,16 @@ impl<R: Runtime> Slot<R> {
             self.run(&mut state, request(token));
             answer
         };
-        answer.await.map_err(|oneshot::Canceled| ResponseError::NotCoordinator)
+        answer
+            .await
+            .map_err(|oneshot::Canceled| ResponseError::NotCoordinator)
     }
 
     /// Looks at the groups.
     ///
     /// # Errors
     /// As [`Slot::ask`].
-    pub(crate) fn look<T>(
-        &self,
-        look: impl FnOnce(&Coordinator) -> T,
-    ) -> Result<T, ResponseError> {
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&Coordinator) -> T) -> Result<T, ResponseError> {
         let mut state = self.lock();
         Ok(look(state.coordinator()?))
     }
@@ -169,7 +175,8 @@ impl<R: Runtime> Slot<R> {
         if !state.timing {
             state.timing = true;
             let slot = Arc::clone(self);
-            self.runtime.spawn("group-timers", async move { slot.keep_time().await });
+            self.runtime
+                .spawn("group-timers", async move { slot.keep_time().await });
         }
         true
     }
@@ -197,16 +204,25 @@ impl<R: Runtime> Slot<R> {
 
     pub(super) fn now(&self) -> Now {
         let mono_ms = u64::try_from(self.runtime.mono().as_millis()).unwrap_or(u64::MAX);
-        Now { mono_ms, wall_ms: self.runtime.wall_ms() }
+        Now {
+            mono_ms,
+            wall_ms: self.runtime.wall_ms(),
+        }
     }
 
     /// Handles `event` and whatever follows from carrying out its effects.
     fn run(self: &Arc<Self>, state: &mut State, event: Event) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
-            let Phase::Ready(coordinator) = &mut state.phase else { return };
+            let Phase::Ready(coordinator) = &mut state.phase else {
+                return;
+            };
             let mut effects = Vec::new();
-            let durable = if let Event::Durable(id) = event { Some(id) } else { None };
+            let durable = if let Event::Durable(id) = event {
+                Some(id)
+            } else {
+                None
+            };
             coordinator.handle(self.now(), event, &mut effects);
             for effect in effects {
                 self.carry_out(state, effect, &mut events);
@@ -223,7 +239,8 @@ impl<R: Runtime> Slot<R> {
         if !state.acking && !state.acks.is_empty() {
             state.acking = true;
             let slot = Arc::clone(self);
-            self.runtime.spawn("group-acks", async move { slot.await_acks().await });
+            self.runtime
+                .spawn("group-acks", async move { slot.await_acks().await });
         }
     }
 
@@ -256,7 +273,9 @@ impl<R: Runtime> Slot<R> {
                 }
             },
             Effect::Trim(id) => {
-                let Some(base) = state.bases.get(&id).copied() else { return };
+                let Some(base) = state.bases.get(&id).copied() else {
+                    return;
+                };
                 state.rewrite_bytes = state.grown_bytes;
                 let slot = Arc::clone(self);
                 self.runtime.spawn("group-trim", async move {
@@ -356,7 +375,8 @@ impl<R: Runtime> Slot<R> {
     }
 
     pub(super) fn log(&self, what: std::fmt::Arguments<'_>) {
-        self.runtime.log(format_args!("{}: {what}", self.partition.name()));
+        self.runtime
+            .log(format_args!("{}: {what}", self.partition.name()));
     }
 }
 
@@ -376,8 +396,13 @@ impl State {
 
     /// Wakes the timer task when it sleeps past the next deadline.
     fn wake_timers(&mut self) {
-        let Phase::Ready(coordinator) = &self.phase else { return };
-        if coordinator.next_deadline().is_some_and(|at_ms| at_ms < self.sleeps_until_ms) {
+        let Phase::Ready(coordinator) = &self.phase else {
+            return;
+        };
+        if coordinator
+            .next_deadline()
+            .is_some_and(|at_ms| at_ms < self.sleeps_until_ms)
+        {
             // Dropping the sender wakes it, too.
             self.wake = None;
         }

@@ -35,7 +35,9 @@ pub(crate) async fn handle<R: Runtime>(
     let at = (request.session_id, request.session_epoch);
     let begin = {
         let draw = runtime.draw("fetch-session");
-        broker.sessions().begin(at, &asked, &forgotten, runtime.mono(), draw)
+        broker
+            .sessions()
+            .begin(at, &asked, &forgotten, runtime.mono(), draw)
     };
     let begin = match begin {
         Ok(begin) => begin,
@@ -48,7 +50,10 @@ pub(crate) async fn handle<R: Runtime>(
     let fetch = Fetch {
         broker,
         version,
-        plan: plan.into_iter().map(|(key, asked)| Planned::resolve(broker, key, asked)).collect(),
+        plan: plan
+            .into_iter()
+            .map(|(key, asked)| Planned::resolve(broker, key, asked))
+            .collect(),
         isolation: match request.isolation_level {
             1 => Isolation::Committed,
             _ => Isolation::Uncommitted,
@@ -92,9 +97,17 @@ fn refuse<R: Runtime>(
 
 fn key(version: i16, topic: &TopicName, id: uuid::Uuid, partition: i32) -> Key {
     if version >= 13 {
-        Key { id: TopicId::from_uuid(id), name: "".into(), partition }
+        Key {
+            id: TopicId::from_uuid(id),
+            name: "".into(),
+            partition,
+        }
     } else {
-        Key { id: TopicId::NONE, name: topic.as_str().into(), partition }
+        Key {
+            id: TopicId::NONE,
+            name: topic.as_str().into(),
+            partition,
+        }
     }
 }
 
@@ -109,7 +122,10 @@ fn asked_of(request: &FetchRequest, version: i16) -> Vec<(Key, Asked)> {
                     current_epoch: partition.current_leader_epoch,
                     last_fetched_epoch: partition.last_fetched_epoch,
                 };
-                (key(version, &topic.topic, topic.topic_id, partition.partition), asked)
+                (
+                    key(version, &topic.topic, topic.topic_id, partition.partition),
+                    asked,
+                )
             })
         })
         .collect()
@@ -132,9 +148,10 @@ fn plan<R: Runtime>(
     asked: Vec<(Key, Asked)>,
 ) -> Result<Vec<(Key, Asked)>, SessionError> {
     match broker.sessions().session(begin)? {
-        Some(session) => {
-            Ok(session.partitions().map(|(key, asked)| (key.clone(), *asked)).collect())
-        }
+        Some(session) => Ok(session
+            .partitions()
+            .map(|(key, asked)| (key.clone(), *asked))
+            .collect()),
         None => Ok(asked),
     }
 }
@@ -153,7 +170,11 @@ impl<R: Runtime> Planned<R> {
         } else {
             broker.partition_by_name(&key.name, key.partition)
         };
-        Self { key, asked, partition }
+        Self {
+            key,
+            asked,
+            partition,
+        }
     }
 }
 
@@ -170,7 +191,13 @@ struct Found {
 
 impl Found {
     fn failed(error: ResponseError) -> Self {
-        Self { offsets: None, error: Some(error), diverging: None, readable: None, len: 0 }
+        Self {
+            offsets: None,
+            error: Some(error),
+            diverging: None,
+            readable: None,
+            len: 0,
+        }
     }
 }
 
@@ -192,7 +219,9 @@ impl<R: Runtime> Fetch<'_, R> {
         loop {
             let found = self.read();
             let bytes: usize = found.iter().map(|found| found.len).sum();
-            let urgent = found.iter().any(|one| one.error.is_some() || one.diverging.is_some());
+            let urgent = found
+                .iter()
+                .any(|one| one.error.is_some() || one.diverging.is_some());
             let left = deadline.saturating_sub(runtime.mono());
             if bytes >= self.bytes_min || urgent || found.is_empty() || left.is_zero() {
                 return found;
@@ -247,14 +276,24 @@ impl<R: Runtime> Fetch<'_, R> {
             Ok(Some(diverging)) => {
                 let offsets = Some(partition.offsets());
                 let diverging = Some(diverging);
-                return Found { offsets, error: None, diverging, readable: None, len: 0 };
+                return Found {
+                    offsets,
+                    error: None,
+                    diverging,
+                    readable: None,
+                    len: 0,
+                };
             }
             Err(error) => return Found::failed(error),
         }
         let max_bytes = usize::try_from(asked.max_bytes).unwrap_or(0).min(left);
         // Compressed as the producer sent it only for clients that know every codec.
         let tail = self.version >= 10;
-        let budget = ReadBudget { max_bytes, at_least_one, tail };
+        let budget = ReadBudget {
+            max_bytes,
+            at_least_one,
+            tail,
+        };
         match partition.read(from, budget, self.isolation, fence) {
             Ok(readable) => {
                 let (offsets, len) = match &readable {
@@ -264,7 +303,13 @@ impl<R: Runtime> Fetch<'_, R> {
                     }
                 };
                 let offsets = Some(offsets);
-                Found { offsets, error: None, diverging: None, readable: Some(readable), len }
+                Found {
+                    offsets,
+                    error: None,
+                    diverging: None,
+                    readable: Some(readable),
+                    len,
+                }
             }
             Err(error) => Found::failed(error.wire()),
         }
@@ -293,7 +338,9 @@ impl<R: Runtime> Fetch<'_, R> {
     /// Which partitions the client is told of: all, or in a session those with news.
     fn tell_session(&self, begin: Begin, found: &[Found]) -> Result<Vec<bool>, SessionError> {
         let mut sessions = self.broker.sessions();
-        let Some(session) = sessions.session(begin)? else { return Ok(vec![true; found.len()]) };
+        let Some(session) = sessions.session(begin)? else {
+            return Ok(vec![true; found.len()]);
+        };
         let only_news = matches!(begin, Begin::Continued { .. });
         let told = self.plan.iter().zip(found).map(|(planned, found)| {
             let sent = found.offsets.map(|offsets| Sent {
@@ -344,7 +391,10 @@ impl<R: Runtime> Fetch<'_, R> {
             data.diverging_epoch.end_offset = end.wire();
         }
         let from = Offset::from_wire(planned.asked.fetch_offset).unwrap_or(Offset::ZERO);
-        match found.readable.map(|readable| wire(readable, from, planned.asked.max_bytes)) {
+        match found
+            .readable
+            .map(|readable| wire(readable, from, planned.asked.max_bytes))
+        {
             None => (data, Vec::new()),
             Some(Ok(bytes)) => (data, bytes),
             Some(Err(error)) => {
@@ -363,10 +413,16 @@ fn diverging<R: Runtime>(
     asked: &Asked,
     from: Offset,
 ) -> Result<Option<(LeaderEpoch, Offset)>, ResponseError> {
-    let Some(last) = LeaderEpoch::from_wire(asked.last_fetched_epoch) else { return Ok(None) };
+    let Some(last) = LeaderEpoch::from_wire(asked.last_fetched_epoch) else {
+        return Ok(None);
+    };
     let fence = LeaderEpoch::from_wire(asked.current_epoch);
-    let end = partition.epoch_end(last, fence).map_err(|error| error.wire())?;
-    let Some(end) = end else { return Err(ResponseError::OffsetOutOfRange) };
+    let end = partition
+        .epoch_end(last, fence)
+        .map_err(|error| error.wire())?;
+    let Some(end) = end else {
+        return Err(ResponseError::OffsetOutOfRange);
+    };
     let parts = end.epoch < last || end.end_offset < from;
     Ok(parts.then_some((end.epoch, end.end_offset)))
 }

@@ -55,7 +55,9 @@ pub(crate) async fn list<R: Runtime>(
     let mut counts: BTreeMap<(&str, i32), usize> = BTreeMap::new();
     for topic in &request.topics {
         for partition in &topic.partitions {
-            *counts.entry((&topic.name, partition.partition_index)).or_default() += 1;
+            *counts
+                .entry((&topic.name, partition.partition_index))
+                .or_default() += 1;
         }
     }
     let topics = request.topics.iter().map(|topic| {
@@ -63,7 +65,9 @@ pub(crate) async fn list<R: Runtime>(
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         for asked in &topic.partitions {
             let index = asked.partition_index;
-            let twice = counts.get(&(&*topic.name, index)).is_some_and(|count| *count > 1);
+            let twice = counts
+                .get(&(&*topic.name, index))
+                .is_some_and(|count| *count > 1);
             if twice {
                 // The same partition twice: one entry with an error (section 4 item 23).
                 if !answered.contains(&index) {
@@ -78,7 +82,9 @@ pub(crate) async fn list<R: Runtime>(
             };
             partitions.push(found);
         }
-        ListOffsetsTopicResponse::default().with_name(topic.name.clone()).with_partitions(partitions)
+        ListOffsetsTopicResponse::default()
+            .with_name(topic.name.clone())
+            .with_partitions(partitions)
     });
     ListOffsetsResponse::default().with_topics(topics.collect())
 }
@@ -163,11 +169,13 @@ fn epoch_end<R: Runtime>(
     if let Err(error) = partition.watermarks(fence) {
         return answer.with_error_code(error.code());
     }
-    let Some(epoch) = LeaderEpoch::from_wire(asked.leader_epoch) else { return answer };
+    let Some(epoch) = LeaderEpoch::from_wire(asked.leader_epoch) else {
+        return answer;
+    };
     match partition.epoch_end(epoch, fence) {
-        Ok(Some(end)) => {
-            answer.with_leader_epoch(end.epoch.wire()).with_end_offset(end.end_offset.wire())
-        }
+        Ok(Some(end)) => answer
+            .with_leader_epoch(end.epoch.wire())
+            .with_end_offset(end.end_offset.wire()),
         Ok(None) => answer,
         Err(error) => answer.with_error_code(error.code()),
     }

@@ -54,13 +54,22 @@ pub(crate) fn handle<R: Runtime>(
     };
     let mut open = Vec::new();
     let topics = request.topic_data.into_iter().enumerate();
-    let answers: Vec<_> = topics.map(|(at, topic)| produce.topic(at, topic, &mut open)).collect();
+    let answers: Vec<_> = topics
+        .map(|(at, topic)| produce.topic(at, topic, &mut open))
+        .collect();
     if request.acks == 0 {
         // Nothing can be said: a closed connection tells of an error (rule 48).
         let failed = |answer: &TopicProduceResponse| {
-            answer.partition_responses.iter().any(|partition| partition.error_code != 0)
+            answer
+                .partition_responses
+                .iter()
+                .any(|partition| partition.error_code != 0)
         };
-        return if answers.iter().any(failed) { Reply::Close } else { Reply::Silent };
+        return if answers.iter().any(failed) {
+            Reply::Close
+        } else {
+            Reply::Silent
+        };
     }
     let response = ProduceResponse::default().with_responses(answers);
     if open.is_empty() {
@@ -68,7 +77,9 @@ pub(crate) fn handle<R: Runtime>(
     }
     let wait = Duration::from_millis(u64::try_from(request.timeout_ms).unwrap_or(0));
     let (broker, header) = (Arc::clone(broker), context.header.clone());
-    Reply::Later(Box::pin(async move { settle(&broker, &header, response, open, wait).await }))
+    Reply::Later(Box::pin(async move {
+        settle(&broker, &header, response, open, wait).await
+    }))
 }
 
 /// Waits until every open answer is decided or the client's time is over (rule 50).
@@ -81,16 +92,25 @@ async fn settle<R: Runtime>(
 ) -> Reply {
     let runtime = broker.runtime();
     let deadline = runtime.mono() + wait;
-    for Open { topic, partition, ack } in open {
+    for Open {
+        topic,
+        partition,
+        ack,
+    } in open
+    {
         let left = deadline.saturating_sub(runtime.mono());
         let (error, message) = match within(runtime, left, ack).await {
             Some(Ok(Ok(()))) => continue,
             Some(Ok(Err(error))) => (error.wire(), error.to_string()),
             // The broker stops: the producer retries elsewhere or later.
-            Some(Err(oneshot::Canceled)) => {
-                (ResponseError::NotLeaderOrFollower, "the broker is stopping".to_owned())
-            }
-            None => (ResponseError::RequestTimedOut, "no acknowledgement in time".to_owned()),
+            Some(Err(oneshot::Canceled)) => (
+                ResponseError::NotLeaderOrFollower,
+                "the broker is stopping".to_owned(),
+            ),
+            None => (
+                ResponseError::RequestTimedOut,
+                "no acknowledgement in time".to_owned(),
+            ),
         };
         let index = response.responses[topic].partition_responses[partition].index;
         response.responses[topic].partition_responses[partition] =
@@ -119,7 +139,9 @@ impl<R: Runtime> Produce<'_, R> {
             let found = self.catalog.with_id(TopicId::from_uuid(topic.topic_id));
             found.ok_or(ResponseError::UnknownTopicId)
         } else {
-            self.catalog.named(&topic.name).ok_or(ResponseError::UnknownTopicOrPartition)
+            self.catalog
+                .named(&topic.name)
+                .ok_or(ResponseError::UnknownTopicOrPartition)
         };
         let mut partitions = Vec::with_capacity(topic.partition_data.len());
         for data in topic.partition_data {
@@ -131,7 +153,11 @@ impl<R: Runtime> Produce<'_, R> {
                 Ok(appended) => {
                     let answer = accepted(self.version, data.index, &appended);
                     if let Ack::Wait(ack) = appended.ack {
-                        open.push(Open { topic: at, partition: partitions.len(), ack });
+                        open.push(Open {
+                            topic: at,
+                            partition: partitions.len(),
+                            ack,
+                        });
                     }
                     answer
                 }
@@ -146,7 +172,11 @@ impl<R: Runtime> Produce<'_, R> {
             });
         }
         let answer = TopicProduceResponse::default().with_partition_responses(partitions);
-        if by_id { answer.with_topic_id(topic.topic_id) } else { answer.with_name(topic.name) }
+        if by_id {
+            answer.with_topic_id(topic.topic_id)
+        } else {
+            answer.with_name(topic.name)
+        }
     }
 
     /// Decodes one batch outside the partition's lock and appends it.
@@ -170,7 +200,10 @@ impl<R: Runtime> Produce<'_, R> {
             .ok_or(ResponseError::UnknownTopicOrPartition)?;
         let partition = partition.as_ref().ok_or(ResponseError::KafkaStorageError)?;
         let wire = records.ok_or_else(|| {
-            Refused::new(ResponseError::InvalidRecord, "the request has no batch".to_owned())
+            Refused::new(
+                ResponseError::InvalidRecord,
+                "the request has no batch".to_owned(),
+            )
         })?;
         if self.broker.disk_is_full() {
             let why = "the disk is nearly full: free space or delete records".to_owned();
@@ -178,7 +211,10 @@ impl<R: Runtime> Produce<'_, R> {
         }
         let segment_bytes = topic.settings.segment_bytes;
         if wire.len() as u64 > segment_bytes {
-            let why = format!("{} bytes are more than segment.bytes ({segment_bytes})", wire.len());
+            let why = format!(
+                "{} bytes are more than segment.bytes ({segment_bytes})",
+                wire.len()
+            );
             return Err(Refused::new(ResponseError::RecordListTooLarge, why));
         }
         let now_ms = self.broker.runtime().wall_ms();
@@ -192,7 +228,11 @@ impl<R: Runtime> Produce<'_, R> {
         }
         let original = (decoded.is_original && self.broker.keeps_tails()).then(|| {
             let wire = wire.slice(..decoded.wire_len);
-            if wire.len() <= COPY_BYTES_MAX { Bytes::copy_from_slice(&wire) } else { wire }
+            if wire.len() <= COPY_BYTES_MAX {
+                Bytes::copy_from_slice(&wire)
+            } else {
+                wire
+            }
         });
         Ok(partition.append(&mut decoded.batch, original, acks, now_ms)?)
     }
@@ -201,7 +241,10 @@ impl<R: Runtime> Produce<'_, R> {
 fn limits(version: i16, settings: &TopicSettings, now_ms: i64) -> Limits {
     let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let ms = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
-    let (before, after) = (settings.timestamp_before_max_ms, settings.timestamp_after_max_ms);
+    let (before, after) = (
+        settings.timestamp_before_max_ms,
+        settings.timestamp_after_max_ms,
+    );
     Limits {
         batch_bytes_max: bytes(settings.batch_bytes_max),
         inflated_bytes_max: bytes(settings.inflated_batch_bytes_max),
@@ -218,7 +261,11 @@ fn accepted(version: i16, index: i32, appended: &Appended) -> PartitionProduceRe
         .with_index(index)
         .with_base_offset(appended.base_offset.wire())
         .with_log_append_time_ms(appended.append_time.unwrap_or(-1));
-    if version >= 5 { answer.with_log_start_offset(appended.log_start.wire()) } else { answer }
+    if version >= 5 {
+        answer.with_log_start_offset(appended.log_start.wire())
+    } else {
+        answer
+    }
 }
 
 fn refused(version: i16, index: i32, why: Refused) -> PartitionProduceResponse {

@@ -67,7 +67,11 @@ pub(crate) struct SessionCache {
 impl SessionCache {
     /// A cache of at most `slots_max` sessions.
     pub(crate) fn new(slots_max: usize) -> Self {
-        Self { slots: BTreeMap::new(), slots_max, by_use: BTreeMap::new() }
+        Self {
+            slots: BTreeMap::new(),
+            slots_max,
+            by_use: BTreeMap::new(),
+        }
     }
 
     /// Judges a request's session id and epoch and brings the session up to date with what the
@@ -90,7 +94,11 @@ impl SessionCache {
             (id, 0 | -1) => {
                 self.close(id);
                 let wants_one = epoch == 0;
-                Ok(if wants_one { self.create(asked, now, draw) } else { Begin::Sessionless })
+                Ok(if wants_one {
+                    self.create(asked, now, draw)
+                } else {
+                    Begin::Sessionless
+                })
             }
             (id, epoch) => self.resume(id, epoch, asked, forgotten, now),
         }
@@ -109,7 +117,9 @@ impl SessionCache {
             return Err(SessionError::WrongEpoch);
         }
         let by_id = slot.session.by_id();
-        let mixed = asked.iter().any(|(key, _)| by_id.is_some_and(|by| by != key.name.is_empty()));
+        let mixed = asked
+            .iter()
+            .any(|(key, _)| by_id.is_some_and(|by| by != key.name.is_empty()));
         if mixed {
             return Err(SessionError::MixedIds);
         }
@@ -142,7 +152,14 @@ impl SessionCache {
         for (key, asked) in asked {
             session.ask(key.clone(), *asked);
         }
-        self.slots.insert(id, Slot { session, epoch: 1, used: now });
+        self.slots.insert(
+            id,
+            Slot {
+                session,
+                epoch: 1,
+                used: now,
+            },
+        );
         self.by_use.insert((now, id), ());
         Begin::Created { id }
     }
@@ -152,7 +169,9 @@ impl SessionCache {
         if self.slots.len() < self.slots_max {
             return true;
         }
-        let Some((&(used, id), ())) = self.by_use.first_key_value() else { return false };
+        let Some((&(used, id), ())) = self.by_use.first_key_value() else {
+            return false;
+        };
         if now.saturating_sub(used) < STALE_AFTER {
             return false;
         }
@@ -197,13 +216,23 @@ mod tests {
     use super::*;
 
     fn key(partition: i32) -> Key {
-        Key { id: TopicId::NONE, name: "t".into(), partition }
+        Key {
+            id: TopicId::NONE,
+            name: "t".into(),
+            partition,
+        }
     }
 
     fn asks(partitions: std::ops::Range<i32>) -> Vec<(Key, Asked)> {
-        let asked =
-            Asked { fetch_offset: 0, max_bytes: 1, current_epoch: -1, last_fetched_epoch: -1 };
-        partitions.map(|partition| (key(partition), asked)).collect()
+        let asked = Asked {
+            fetch_offset: 0,
+            max_bytes: 1,
+            current_epoch: -1,
+            last_fetched_epoch: -1,
+        };
+        partitions
+            .map(|partition| (key(partition), asked))
+            .collect()
     }
 
     fn begin(
@@ -220,19 +249,34 @@ mod tests {
         let mut cache = SessionCache::new(2);
         let made = begin(&mut cache, (0, 0), &asks(0..2), 0).unwrap();
         let id = made.id();
-        assert_eq!(begin(&mut cache, (id, 5), &[], 1), Err(SessionError::WrongEpoch));
-        assert_eq!(begin(&mut cache, (id, 1), &[], 1), Ok(Begin::Continued { id, epoch: 1 }));
-        assert_eq!(begin(&mut cache, (id, 1), &[], 1), Err(SessionError::WrongEpoch));
+        assert_eq!(
+            begin(&mut cache, (id, 5), &[], 1),
+            Err(SessionError::WrongEpoch)
+        );
+        assert_eq!(
+            begin(&mut cache, (id, 1), &[], 1),
+            Ok(Begin::Continued { id, epoch: 1 })
+        );
+        assert_eq!(
+            begin(&mut cache, (id, 1), &[], 1),
+            Err(SessionError::WrongEpoch)
+        );
     }
 
     #[test]
     fn a_full_cache_makes_no_session_until_one_is_stale() {
         let mut cache = SessionCache::new(1);
         let first = begin(&mut cache, (0, 0), &asks(0..1), 0).unwrap();
-        assert_eq!(begin(&mut cache, (0, 0), &asks(0..1), 60), Ok(Begin::Sessionless));
+        assert_eq!(
+            begin(&mut cache, (0, 0), &asks(0..1), 60),
+            Ok(Begin::Sessionless)
+        );
         let second = begin(&mut cache, (0, 0), &asks(0..1), 121).unwrap();
         assert_ne!(second, Begin::Sessionless);
-        assert_eq!(begin(&mut cache, (first.id(), 1), &[], 122), Err(SessionError::NotFound));
+        assert_eq!(
+            begin(&mut cache, (first.id(), 1), &[], 122),
+            Err(SessionError::NotFound)
+        );
     }
 
     #[test]
@@ -241,7 +285,10 @@ mod tests {
         let id = begin(&mut cache, (0, 0), &asks(0..1), 0).unwrap().id();
         let gone = cache.begin((id, 1), &[], &[key(0)], Duration::ZERO, 0);
         assert_eq!(gone, Ok(Begin::Sessionless));
-        assert_eq!(begin(&mut cache, (id, 2), &[], 0), Err(SessionError::NotFound));
+        assert_eq!(
+            begin(&mut cache, (id, 2), &[], 0),
+            Err(SessionError::NotFound)
+        );
     }
 
     #[test]

@@ -75,7 +75,9 @@ impl Session {
     /// Remembers what the client is told; `None` after an error, so that recovery is told too.
     /// A partition that returned data goes to the end, so that all get their turn.
     pub(crate) fn told(&mut self, key: &Key, sent: Option<Sent>, had_data: bool) {
-        let Some(turn) = self.places.get(key).copied() else { return };
+        let Some(turn) = self.places.get(key).copied() else {
+            return;
+        };
         if had_data {
             let mut entry = self.turns.remove(&turn).expect("a place has its turn");
             entry.2 = sent;
@@ -95,7 +97,10 @@ impl Session {
 
     /// Whether the client names topics by id; `None` while it has none.
     pub(crate) fn by_id(&self) -> Option<bool> {
-        self.turns.values().next().map(|(key, _, _)| key.name.is_empty())
+        self.turns
+            .values()
+            .next()
+            .map(|(key, _, _)| key.name.is_empty())
     }
 
     fn take_turn(&mut self) -> u64 {
@@ -104,6 +109,10 @@ impl Session {
     }
 
     fn check(&self) {
-        assert_eq!(self.turns.len(), self.places.len(), "every partition has one turn");
+        assert_eq!(
+            self.turns.len(),
+            self.places.len(),
+            "every partition has one turn"
+        );
     }
 }

@@ -7,6 +7,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use highwater_broker::{Broker, BrokerConfig, StartReport};
 use highwater_metadata::settings::{SettingsLimits, StaticSettings};
 use highwater_protocol::batch::{self, Codec, WireBatch, WireRecord};
+use highwater_protocol::message::StrBytes;
 use highwater_protocol::message::messages::fetch_request::{FetchPartition, FetchTopic};
 use highwater_protocol::message::messages::fetch_response::PartitionData;
 use highwater_protocol::message::messages::produce_request::{
@@ -17,7 +18,6 @@ use highwater_protocol::message::messages::{
     ApiKey, BrokerId, FetchRequest, FetchResponse, MetadataRequest, MetadataResponse,
     ProduceRequest, ProduceResponse, RequestHeader, TopicName,
 };
-use highwater_protocol::message::StrBytes;
 use highwater_runtime::{Listener, Net, Reader, Runtime, Writer};
 use highwater_sim_disk::TestRuntime;
 use kafka_protocol::protocol::{Decodable, Encodable};
@@ -43,8 +43,14 @@ pub async fn start_with(
         advertised: ("127.0.0.1".to_owned(), 9092),
         tail_bytes: 0,
     };
-    let (broker, report) = Broker::start(runtime.clone(), config).await.expect("it starts");
-    let listener = runtime.net().listen("127.0.0.1:0").await.expect("a port is free");
+    let (broker, report) = Broker::start(runtime.clone(), config)
+        .await
+        .expect("it starts");
+    let listener = runtime
+        .net()
+        .listen("127.0.0.1:0")
+        .await
+        .expect("a port is free");
     let address = listener.local_addr().to_string();
     let server = Arc::clone(&broker);
     let on = runtime.clone();
@@ -62,9 +68,17 @@ pub struct Client {
 
 impl Client {
     pub async fn connect(runtime: &TestRuntime, address: &str) -> Self {
-        let (reader, writer) =
-            runtime.net().connect(address, CONNECT_LIMIT).await.expect("the broker listens");
-        Self { reader, writer, input: BytesMut::new(), correlation_id: 0 }
+        let (reader, writer) = runtime
+            .net()
+            .connect(address, CONNECT_LIMIT)
+            .await
+            .expect("the broker listens");
+        Self {
+            reader,
+            writer,
+            input: BytesMut::new(),
+            correlation_id: 0,
+        }
     }
 
     /// Sends a request.
@@ -77,7 +91,9 @@ impl Client {
             .with_client_id(Some(StrBytes::from_static_str("test")));
         let mut frame = BytesMut::new();
         frame.put_i32(0);
-        header.encode(&mut frame, key.request_header_version(version)).expect("it encodes");
+        header
+            .encode(&mut frame, key.request_header_version(version))
+            .expect("it encodes");
         body.encode(&mut frame, version).expect("it encodes");
         let len = i32::try_from(frame.len() - 4).expect("frames are small");
         frame[..4].copy_from_slice(&len.to_be_bytes());
@@ -86,7 +102,10 @@ impl Client {
 
     /// Sends bytes as they are.
     pub async fn write(&mut self, bytes: Bytes) {
-        self.writer.write_all(&mut vec![bytes]).await.expect("the broker reads");
+        self.writer
+            .write_all(&mut vec![bytes])
+            .await
+            .expect("the broker reads");
     }
 
     /// The next frame; `None` when the broker closed the connection.
@@ -145,8 +164,9 @@ impl Client {
         let data = PartitionProduceData::default()
             .with_index(0)
             .with_records(Some(batch::write(batch, Codec::None).freeze()));
-        let topic =
-            TopicProduceData::default().with_name(name(topic)).with_partition_data(vec![data]);
+        let topic = TopicProduceData::default()
+            .with_name(name(topic))
+            .with_partition_data(vec![data]);
         let request = ProduceRequest::default()
             .with_acks(acks)
             .with_timeout_ms(30_000)
@@ -170,8 +190,9 @@ impl Client {
             .with_partition(0)
             .with_fetch_offset(from)
             .with_partition_max_bytes(1 << 20);
-        let topic =
-            FetchTopic::default().with_topic(name(topic)).with_partitions(vec![partition]);
+        let topic = FetchTopic::default()
+            .with_topic(name(topic))
+            .with_partitions(vec![partition]);
         let request = FetchRequest::default()
             .with_replica_id(BrokerId(-1))
             .with_max_wait_ms(wait_ms)
@@ -196,7 +217,9 @@ impl Client {
             self.send_fetch(topic, next, 200).await;
             let data = self.fetched().await;
             assert_eq!(data.error_code, 0, "fetch failed");
-            let more = values(&data).into_iter().filter(|(offset, _)| *offset >= next);
+            let more = values(&data)
+                .into_iter()
+                .filter(|(offset, _)| *offset >= next);
             let before = all.len();
             all.extend(more);
             if all.len() == before {
@@ -208,7 +231,9 @@ impl Client {
 
 /// Offsets and values of an answer.
 pub fn values(data: &PartitionData) -> Vec<(i64, String)> {
-    let Some(records) = &data.records else { return Vec::new() };
+    let Some(records) = &data.records else {
+        return Vec::new();
+    };
     let batches = batch::read(records).expect("the broker sends good batches");
     let records = batches.into_iter().flat_map(|batch| batch.records);
     records

@@ -137,7 +137,11 @@ pub(crate) async fn delete<R: Runtime>(
     for id in request.groups_names {
         let deleted = delete_one(broker, &id).await;
         let code = deleted.err().map_or(0, |error| error.code());
-        results.push(DeletableGroupResult::default().with_group_id(id).with_error_code(code));
+        results.push(
+            DeletableGroupResult::default()
+                .with_group_id(id)
+                .with_error_code(code),
+        );
     }
     DeleteGroupsResponse::default().with_results(results)
 }
@@ -146,8 +150,14 @@ async fn delete_one<R: Runtime>(
     broker: &Arc<Broker<R>>,
     id: &GroupId,
 ) -> Result<(), ResponseError> {
-    let slot = broker.groups.slot(broker, &id.0)?.ok_or(ResponseError::GroupIdNotFound)?;
-    match slot.ask(broker, |token| Event::DeleteGroup(token, own(&id.0))).await? {
+    let slot = broker
+        .groups
+        .slot(broker, &id.0)?
+        .ok_or(ResponseError::GroupIdNotFound)?;
+    match slot
+        .ask(broker, |token| Event::DeleteGroup(token, own(&id.0)))
+        .await?
+    {
         Answer::DeleteGroup(result) => result.map_err(|error| error.wire()),
         other => wrong(&other),
     }

@@ -11,9 +11,7 @@ use highwater_protocol::message::messages::offset_fetch_response::{
     OffsetFetchResponseGroup, OffsetFetchResponsePartition, OffsetFetchResponsePartitions,
     OffsetFetchResponseTopic, OffsetFetchResponseTopics,
 };
-use highwater_protocol::message::messages::{
-    OffsetFetchRequest, OffsetFetchResponse, TopicName,
-};
+use highwater_protocol::message::messages::{OffsetFetchRequest, OffsetFetchResponse, TopicName};
 use highwater_runtime::Runtime;
 use highwater_types::TopicId;
 
@@ -31,7 +29,10 @@ pub(crate) async fn fetch<R: Runtime>(
 ) -> OffsetFetchResponse {
     let version = context.version();
     if version >= 8 {
-        let groups = request.groups.into_iter().map(|group| of_group(broker, version, group));
+        let groups = request
+            .groups
+            .into_iter()
+            .map(|group| of_group(broker, version, group));
         return OffsetFetchResponse::default().with_groups(groups.collect());
     }
     // The older layout is that of one group.
@@ -43,14 +44,19 @@ pub(crate) async fn fetch<R: Runtime>(
         });
         newer.collect()
     });
-    let group =
-        OffsetFetchRequestGroup::default().with_group_id(request.group_id).with_topics(topics);
+    let group = OffsetFetchRequestGroup::default()
+        .with_group_id(request.group_id)
+        .with_topics(topics);
     let found = of_group(broker, version, group);
     let code = found.error_code;
     let topics = found.topics.into_iter().map(|topic| {
         let partitions = topic.partitions.into_iter().map(|partition| {
             // Before version 2 there was no other place for the group's error.
-            let code = if version < 2 && code != 0 { code } else { partition.error_code };
+            let code = if version < 2 && code != 0 {
+                code
+            } else {
+                partition.error_code
+            };
             OffsetFetchResponsePartition::default()
                 .with_partition_index(partition.partition_index)
                 .with_committed_offset(partition.committed_offset)
@@ -59,10 +65,16 @@ pub(crate) async fn fetch<R: Runtime>(
                 .with_error_code(code)
         });
         let partitions = partitions.collect();
-        OffsetFetchResponseTopic::default().with_name(topic.name).with_partitions(partitions)
+        OffsetFetchResponseTopic::default()
+            .with_name(topic.name)
+            .with_partitions(partitions)
     });
     let answer = OffsetFetchResponse::default().with_topics(topics.collect());
-    if version >= 2 { answer.with_error_code(code) } else { answer }
+    if version >= 2 {
+        answer.with_error_code(code)
+    } else {
+        answer
+    }
 }
 
 fn of_group<R: Runtime>(
@@ -72,7 +84,11 @@ fn of_group<R: Runtime>(
 ) -> OffsetFetchResponseGroup {
     let group = request.group_id.clone();
     let catalog = broker.catalog();
-    let view = View { catalog: &catalog, version, group: &group.0 };
+    let view = View {
+        catalog: &catalog,
+        version,
+        group: &group.0,
+    };
     let look = |coordinator: Option<&Coordinator>| match &request.topics {
         Some(topics) => view.asked(coordinator, topics),
         None => view.all(coordinator),
@@ -127,7 +143,9 @@ impl<R: Runtime> View<'_, R> {
 
     /// Every offset of the group whose topic is still there.
     fn all(&self, coordinator: Option<&Coordinator>) -> Vec<OffsetFetchResponseTopics> {
-        let Some(coordinator) = coordinator else { return Vec::new() };
+        let Some(coordinator) = coordinator else {
+            return Vec::new();
+        };
         let mut topics: Vec<(&Arc<TopicEntry<R>>, Vec<Shown>)> = Vec::new();
         for (name, partition, committed) in coordinator.offsets(self.group) {
             let entry = self.catalog.named(name);
@@ -141,7 +159,11 @@ impl<R: Runtime> View<'_, R> {
             shown.push(Shown::of(partition.cast_signed(), committed));
         }
         let topics = topics.into_iter().map(|(entry, shown)| {
-            let name = if self.version >= 10 { StrBytes::new() } else { wire(&entry.name) };
+            let name = if self.version >= 10 {
+                StrBytes::new()
+            } else {
+                wire(&entry.name)
+            };
             self.topic(TopicName(name), entry.id.uuid(), shown)
         });
         topics.collect()
@@ -162,6 +184,10 @@ impl<R: Runtime> View<'_, R> {
                 .with_error_code(shown.code)
         });
         let topic = OffsetFetchResponseTopics::default().with_partitions(partitions.collect());
-        if self.version >= 10 { topic.with_topic_id(id) } else { topic.with_name(name) }
+        if self.version >= 10 {
+            topic.with_topic_id(id)
+        } else {
+            topic.with_name(name)
+        }
     }
 }

@@ -40,7 +40,11 @@ pub(crate) async fn join<R: Runtime>(
         client_id: Arc::from(context.client_id()),
         client_host: Arc::from(context.client_host()),
         session_timeout_ms: request.session_timeout_ms,
-        rebalance_timeout_ms: if version == 0 { -1 } else { request.rebalance_timeout_ms },
+        rebalance_timeout_ms: if version == 0 {
+            -1
+        } else {
+            request.rebalance_timeout_ms
+        },
         protocol_type: own(&request.protocol_type),
         protocols: protocols.collect(),
         requires_member_id: version >= 4,
@@ -50,7 +54,11 @@ pub(crate) async fn join<R: Runtime>(
     // The answer of a coordinator that has moved is as empty as that of one never asked.
     let unseen = JoinAnswer::refused(GroupError::Moved, own(&request.member_id));
     let refused = |error: ResponseError| joined(version, error.code(), &unseen);
-    let slot = match broker.groups.slot_to_write(broker, &request.group_id.0).await {
+    let slot = match broker
+        .groups
+        .slot_to_write(broker, &request.group_id.0)
+        .await
+    {
         Ok(slot) => slot,
         Err(error) => return refused(error),
     };
@@ -91,7 +99,10 @@ pub(crate) async fn sync<R: Runtime>(
     request: SyncGroupRequest,
 ) -> SyncGroupResponse {
     let assignments = request.assignments.iter().map(|share| {
-        (own(&share.member_id), Bytes::copy_from_slice(&share.assignment))
+        (
+            own(&share.member_id),
+            Bytes::copy_from_slice(&share.assignment),
+        )
     });
     let sync = Sync {
         group: own(&request.group_id.0),
@@ -102,7 +113,11 @@ pub(crate) async fn sync<R: Runtime>(
         assignments: assignments.collect(),
     };
     let refused = |code: i16| SyncGroupResponse::default().with_error_code(code);
-    let slot = match broker.groups.slot_to_write(broker, &request.group_id.0).await {
+    let slot = match broker
+        .groups
+        .slot_to_write(broker, &request.group_id.0)
+        .await
+    {
         Ok(slot) => slot,
         Err(error) => return refused(error.code()),
     };
@@ -129,11 +144,18 @@ pub(crate) async fn heartbeat<R: Runtime>(
         generation: request.generation_id,
     };
     let answer = HeartbeatResponse::default();
-    let slot = match broker.groups.slot_to_write(broker, &request.group_id.0).await {
+    let slot = match broker
+        .groups
+        .slot_to_write(broker, &request.group_id.0)
+        .await
+    {
         Ok(slot) => slot,
         Err(error) => return answer.with_error_code(error.code()),
     };
-    match slot.ask(broker, |token| Event::Heartbeat(token, beat)).await {
+    match slot
+        .ask(broker, |token| Event::Heartbeat(token, beat))
+        .await
+    {
         Ok(Answer::Heartbeat(result)) => {
             answer.with_error_code(result.err().map_or(0, |error| error.code()))
         }
@@ -151,7 +173,8 @@ pub(crate) async fn leave<R: Runtime>(
     let is_batch = context.version() >= 3;
     let members: Vec<Identity> = if is_batch {
         let of = request.members.iter();
-        of.map(|member| identity(&member.member_id, member.group_instance_id.as_ref())).collect()
+        of.map(|member| identity(&member.member_id, member.group_instance_id.as_ref()))
+            .collect()
     } else {
         vec![identity(&request.member_id, None)]
     };
@@ -159,9 +182,17 @@ pub(crate) async fn leave<R: Runtime>(
         let code = ResponseError::InvalidGroupId.code();
         return LeaveGroupResponse::default().with_error_code(code);
     }
-    let leave = Leave { group: own(&request.group_id.0), members };
-    let refused = |error: ResponseError| LeaveGroupResponse::default().with_error_code(error.code());
-    let slot = match broker.groups.slot_to_write(broker, &request.group_id.0).await {
+    let leave = Leave {
+        group: own(&request.group_id.0),
+        members,
+    };
+    let refused =
+        |error: ResponseError| LeaveGroupResponse::default().with_error_code(error.code());
+    let slot = match broker
+        .groups
+        .slot_to_write(broker, &request.group_id.0)
+        .await
+    {
         Ok(slot) => slot,
         Err(error) => return refused(error),
     };
@@ -174,11 +205,15 @@ pub(crate) async fn leave<R: Runtime>(
     if !is_batch {
         return LeaveGroupResponse::default().with_error_code(code(&results[0]));
     }
-    let members = request.members.into_iter().zip(&results).map(|(member, result)| {
-        MemberResponse::default()
-            .with_member_id(member.member_id)
-            .with_group_instance_id(member.group_instance_id)
-            .with_error_code(code(result))
-    });
+    let members = request
+        .members
+        .into_iter()
+        .zip(&results)
+        .map(|(member, result)| {
+            MemberResponse::default()
+                .with_member_id(member.member_id)
+                .with_group_instance_id(member.group_instance_id)
+                .with_error_code(code(result))
+        });
     LeaveGroupResponse::default().with_members(members.collect())
 }

@@ -46,26 +46,34 @@ pub(crate) async fn commit<R: Runtime>(
         keep(broker, &request, offsets).await
     };
     let mut next = 0;
-    let topics = request.topics.into_iter().zip(topics).map(|(topic, refusals)| {
-        let partitions = topic.partitions.iter().zip(refusals).map(|(partition, refusal)| {
-            let code = match (refusal, &results) {
-                (Some(error), _) => error.code(),
-                (None, Err(error)) => error.code(),
-                (None, Ok(codes)) => {
-                    next += 1;
-                    codes[next - 1]
-                }
-            };
-            OffsetCommitResponsePartition::default()
-                .with_partition_index(partition.partition_index)
-                .with_error_code(code)
+    let topics = request
+        .topics
+        .into_iter()
+        .zip(topics)
+        .map(|(topic, refusals)| {
+            let partitions = topic
+                .partitions
+                .iter()
+                .zip(refusals)
+                .map(|(partition, refusal)| {
+                    let code = match (refusal, &results) {
+                        (Some(error), _) => error.code(),
+                        (None, Err(error)) => error.code(),
+                        (None, Ok(codes)) => {
+                            next += 1;
+                            codes[next - 1]
+                        }
+                    };
+                    OffsetCommitResponsePartition::default()
+                        .with_partition_index(partition.partition_index)
+                        .with_error_code(code)
+                });
+            let partitions = partitions.collect();
+            OffsetCommitResponseTopic::default()
+                .with_name(topic.name)
+                .with_topic_id(topic.topic_id)
+                .with_partitions(partitions)
         });
-        let partitions = partitions.collect();
-        OffsetCommitResponseTopic::default()
-            .with_name(topic.name)
-            .with_topic_id(topic.topic_id)
-            .with_partitions(partitions)
-    });
     OffsetCommitResponse::default().with_topics(topics.collect())
 }
 
@@ -80,7 +88,9 @@ fn committed_topic<R: Runtime>(
         let id = TopicId::from_uuid(topic.topic_id);
         catalog.with_id(id).ok_or(ResponseError::UnknownTopicId)
     } else {
-        catalog.named(&topic.name).ok_or(ResponseError::UnknownTopicOrPartition)
+        catalog
+            .named(&topic.name)
+            .ok_or(ResponseError::UnknownTopicOrPartition)
     };
     let refusals = topic.partitions.iter().map(|asked| {
         let entry = match entry {
@@ -114,7 +124,10 @@ async fn keep<R: Runtime>(
         // Retriable: the offset is committed again when space was freed.
         return Err(ResponseError::CoordinatorNotAvailable);
     }
-    let slot = broker.groups.slot_to_write(broker, &request.group_id.0).await?;
+    let slot = broker
+        .groups
+        .slot_to_write(broker, &request.group_id.0)
+        .await?;
     let commit = Commit {
         group: own(&request.group_id.0),
         member: identity(&request.member_id, request.group_instance_id.as_ref()),
@@ -122,7 +135,10 @@ async fn keep<R: Runtime>(
         retention_ms: u64::try_from(request.retention_time_ms).ok(),
         offsets,
     };
-    match slot.ask(broker, |token| Event::Commit(token, commit)).await? {
+    match slot
+        .ask(broker, |token| Event::Commit(token, commit))
+        .await?
+    {
         Answer::Commit(results) => {
             let code = |result: &Result<(), _>| result.as_ref().err().map_or(0, WireCode::code);
             Ok(results.iter().map(code).collect())
@@ -146,7 +162,9 @@ pub(crate) async fn delete<R: Runtime>(
     let catalog = broker.catalog();
     let mut partitions = Vec::new();
     for topic in &request.topics {
-        let Some(entry) = catalog.named(&topic.name) else { continue };
+        let Some(entry) = catalog.named(&topic.name) else {
+            continue;
+        };
         let there = topic.partitions.iter();
         let there = there.filter_map(|asked| existing(entry, asked.partition_index));
         partitions.extend(there.map(|partition| (Arc::clone(&entry.name), partition)));
@@ -167,7 +185,9 @@ pub(crate) async fn delete<R: Runtime>(
                 .with_error_code(code.unwrap_or(unknown))
         });
         let partitions = partitions.collect();
-        OffsetDeleteResponseTopic::default().with_name(topic.name).with_partitions(partitions)
+        OffsetDeleteResponseTopic::default()
+            .with_name(topic.name)
+            .with_partitions(partitions)
     });
     OffsetDeleteResponse::default().with_topics(topics.collect())
 }
@@ -179,8 +199,14 @@ async fn forget<R: Runtime>(
 ) -> Result<Vec<i16>, ResponseError> {
     let slot = broker.groups.slot(broker, &request.group_id.0)?;
     let slot = slot.ok_or(ResponseError::GroupIdNotFound)?;
-    let delete = DeleteOffsets { group: own(&request.group_id.0), partitions };
-    match slot.ask(broker, |token| Event::DeleteOffsets(token, delete)).await? {
+    let delete = DeleteOffsets {
+        group: own(&request.group_id.0),
+        partitions,
+    };
+    match slot
+        .ask(broker, |token| Event::DeleteOffsets(token, delete))
+        .await?
+    {
         Answer::DeleteOffsets(Ok(results)) => {
             let code = |result: &Result<(), _>| result.as_ref().err().map_or(0, WireCode::code);
             Ok(results.iter().map(code).collect())
@@ -202,7 +228,13 @@ pub(super) struct Shown {
 impl Shown {
     /// Nothing was committed, or cannot be told because of `code`.
     pub(super) fn nothing(partition: i32, code: i16) -> Self {
-        Self { partition, offset: -1, leader_epoch: -1, metadata: StrBytes::new(), code }
+        Self {
+            partition,
+            offset: -1,
+            leader_epoch: -1,
+            metadata: StrBytes::new(),
+            code,
+        }
     }
 
     pub(super) fn of(partition: i32, committed: &Committed) -> Self {
@@ -228,6 +260,8 @@ impl Shown {
             let committed = coordinator?.offset(group, &topic.name, index)?;
             (committed.topic_id == topic.id).then_some(committed)
         };
-        found().map_or(Self::nothing(partition, 0), |committed| Self::of(partition, committed))
+        found().map_or(Self::nothing(partition, 0), |committed| {
+            Self::of(partition, committed)
+        })
     }
 }
