@@ -199,7 +199,7 @@ impl Plan {
             seed,
             topics,
             producers,
-            consumers: pick(rng, 1, 3) as u16,
+            consumers: pick(rng, 1, 2) as u16,
             commits: chance(rng, 700),
             churn: chance(rng, 500),
             strikes,
@@ -301,10 +301,10 @@ impl ProducerPlan {
     fn draw(rng: &mut ChaCha8Rng) -> Self {
         Self {
             idempotent: chance(rng, 650),
-            batch_max: [1, 5, 20, 60][pick(rng, 0, 3) as usize],
+            batch_max: [1, 2, 5, 20][pick(rng, 0, 3) as usize],
             value_max: [0, 30, 300, 2_000][pick(rng, 0, 3) as usize],
-            pause_max: pick_ms(rng, 20, 600),
-            window: pick(rng, 1, 5) as usize,
+            pause_max: pick_ms(rng, 50, 1_200),
+            window: [1, 1, 2, 3, 5][pick(rng, 0, 4) as usize],
             version: pick(rng, 3, 12) as i16,
         }
     }

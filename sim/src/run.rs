@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use highwater_sim_disk::{DiskCounts, SimNet};
 
@@ -22,8 +22,11 @@ use crate::workload::{Phase, Workload};
 /// Virtual time that no run needs.
 const VIRTUAL_LIMIT: Duration = Duration::from_secs(600);
 
-/// Real time that no run needs: beyond it the run hangs in a loop that virtual time cannot see.
+/// Real time without any event: the run hangs in a loop that virtual time cannot see.
 const WALL_LIMIT: Duration = Duration::from_secs(30);
+
+/// Real time that no run needs, however loaded the machine is.
+const WALL_LIMIT_MAX: Duration = Duration::from_secs(600);
 
 /// Virtual time for clients to finish what they began once the faults are over.
 const DRAIN_LIMIT: Duration = Duration::from_secs(60);
@@ -78,7 +81,7 @@ pub fn run(seed: u64, options: Options) -> Outcome {
         let _ = done.send(outcome);
     });
     let thread = thread.expect("the system has room for one more thread");
-    match verdict.recv_timeout(WALL_LIMIT) {
+    match watch(&verdict, &trace) {
         Ok(mut outcome) => {
             let _ = thread.join();
             outcome.hash = trace.hash();
@@ -93,8 +96,24 @@ pub fn run(seed: u64, options: Options) -> Outcome {
             lost(seed, &trace, Failure::safety("nothing panics", why))
         }
         Err(mpsc::RecvTimeoutError::Timeout) => {
-            let what = format!("{WALL_LIMIT:?} of real time passed; the thread is left behind");
+            let what = format!("nothing happened for {WALL_LIMIT:?} of real time; the thread is left behind");
             lost(seed, &trace, Failure::liveness("a run ends", what))
+        }
+    }
+}
+
+/// Waits for the outcome while events come.
+fn watch(
+    verdict: &mpsc::Receiver<Outcome>,
+    trace: &Trace,
+) -> Result<Outcome, mpsc::RecvTimeoutError> {
+    let began = Instant::now();
+    loop {
+        let before = trace.count();
+        match verdict.recv_timeout(WALL_LIMIT) {
+            Err(mpsc::RecvTimeoutError::Timeout)
+                if trace.count() > before && began.elapsed() < WALL_LIMIT_MAX => {}
+            ended => return ended,
         }
     }
 }
