@@ -459,13 +459,15 @@ pub enum ConfigsChange<'a> {
     Replace(&'a [(String, Option<String>)]),
 }
 
-/// 22 characters of base64 for URLs, as Kafka names clusters.
+/// 22 characters of base64 for URLs, as Kafka names clusters. The first is a letter or a digit:
+/// Kafka's tools take a leading dash for an option.
 fn cluster_id<R: Runtime>(runtime: &R) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let high = runtime.draw("metadata.cluster-id") ^ runtime.incarnation();
     let bits = (u128::from(high) << 64) | u128::from(runtime.draw("metadata.cluster-id"));
     (0..22)
-        .map(|nth| char::from(ALPHABET[(bits >> (6 * nth)) as usize & 63]))
+        .map(|nth| (nth, (bits >> (6 * nth)) as usize & 63))
+        .map(|(nth, digit)| char::from(ALPHABET[if nth == 0 { digit % 62 } else { digit }]))
         .collect()
 }
 
