@@ -11,6 +11,12 @@ pub struct Config {
     pub session_timeout_ms_max: u64,
     /// Members that a group may have (`group.max.size`).
     pub group_size_max: usize,
+    /// Bytes that one member may tell the leader, over all its protocols.
+    pub member_bytes_max: usize,
+    /// Bytes that the record of a group may have: its members, and what each was assigned.
+    pub group_bytes_max: usize,
+    /// Ids of a group that may be given out and not joined with yet.
+    pub promised_max: usize,
     /// The longest metadata of a committed offset, in bytes (`offset.metadata.max.bytes`).
     pub metadata_bytes_max: usize,
     /// How long offsets outlive the last use of their group (`offsets.retention.minutes`).
@@ -23,13 +29,16 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// Kafka's defaults.
+    /// Kafka's defaults, and limits of our own where Kafka has none.
     fn default() -> Self {
         Self {
             initial_rebalance_delay_ms: 3_000,
             session_timeout_ms_min: 6_000,
             session_timeout_ms_max: 1_800_000,
             group_size_max: i32::MAX as usize,
+            member_bytes_max: 4 << 20,
+            group_bytes_max: 64 << 20,
+            promised_max: 10_000,
             metadata_bytes_max: 4_096,
             offsets_retention_ms: 7 * 24 * 3_600_000,
             retention_check_interval_ms: 600_000,

@@ -155,6 +155,8 @@ impl Coordinator {
             || join.protocols.len() > usize::from(u16::MAX)
         {
             Some(GroupError::InconsistentProtocol)
+        } else if join.bytes() > config.member_bytes_max {
+            Some(GroupError::MemberTooLarge)
         } else if !exists && !join.member_id.is_empty() {
             Some(GroupError::UnknownMember)
         } else {

@@ -12,6 +12,9 @@ pub enum GroupError {
     /// No protocol that every member supports. The client must be configured.
     #[error("no protocol is supported by every member")]
     InconsistentProtocol,
+    /// A member tells the leader more than it may. The client must be configured.
+    #[error("the member's metadata is too long")]
+    MemberTooLarge,
     /// The group has as many members as it may have.
     #[error("the group is full")]
     GroupFull,

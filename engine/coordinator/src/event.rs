@@ -73,6 +73,14 @@ pub struct Join {
     pub draw: u128,
 }
 
+impl Join {
+    /// Bytes of what the member tells the leader, over all its protocols.
+    pub(crate) fn bytes(&self) -> usize {
+        let bytes = |own: &Protocol| own.name.len() + own.metadata.len();
+        self.protocols.iter().map(bytes).sum()
+    }
+}
+
 /// An assignor's name with a member's metadata for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Protocol {

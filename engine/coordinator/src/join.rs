@@ -56,6 +56,9 @@ impl Group {
                 Some(old) => self.replace_static(step, token, join, instance, &old, id),
                 None => self.add_member(step, token, join, id),
             },
+            None if join.requires_member_id && self.promised.len() >= step.config.promised_max => {
+                step.refuse_join(token, GroupError::GroupFull, "");
+            }
             None if join.requires_member_id => {
                 let timer = Timer::Promised(Arc::clone(&self.id), Arc::clone(&id));
                 step.timers.arm(step.now.mono_ms + session_ms(join), timer);

@@ -66,6 +66,10 @@ impl Group {
         let value = self.value(|member| share(&member.id));
         let record = value.record(&self.id);
         self.assignment_pending = Some(shares);
+        if record.len_bytes() > step.config.group_bytes_max {
+            // It could never be written: nobody gets a share of it.
+            return self.assignment_refused(step, self.generation);
+        }
         self.appends += 1;
         let (group, generation) = (Arc::clone(&self.id), self.generation);
         step.append(

@@ -10,6 +10,7 @@ impl WireCode for GroupError {
             Self::InvalidGroupId => ResponseError::InvalidGroupId,
             Self::InvalidSessionTimeout => ResponseError::InvalidSessionTimeout,
             Self::InconsistentProtocol => ResponseError::InconsistentGroupProtocol,
+            Self::MemberTooLarge => ResponseError::InvalidRequest,
             Self::GroupFull => ResponseError::GroupMaxSizeReached,
             Self::MemberIdRequired => ResponseError::MemberIdRequired,
             Self::UnknownMember => ResponseError::UnknownMemberId,

@@ -6,6 +6,7 @@
 mod load;
 mod slot;
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -74,6 +75,9 @@ impl<R: Runtime> Groups<R> {
         broker: &Broker<R>,
         group: &str,
     ) -> Result<Option<Arc<Slot<R>>>, ResponseError> {
+        if broker.stopping.load(Ordering::Acquire) {
+            return Err(ResponseError::NotCoordinator);
+        }
         self.open(broker);
         let open = self.open.lock().expect("no panic holds this lock");
         if open.slots.is_empty() {
@@ -109,6 +113,9 @@ impl<R: Runtime> Groups<R> {
     /// # Errors
     /// As [`Groups::slot`], when one is missing.
     pub(crate) fn slots(&self, broker: &Broker<R>) -> Result<Vec<Arc<Slot<R>>>, ResponseError> {
+        if broker.stopping.load(Ordering::Acquire) {
+            return Err(ResponseError::NotCoordinator);
+        }
         self.open(broker);
         let open = self.open.lock().expect("no panic holds this lock");
         let slots: Option<Vec<_>> = open.slots.iter().cloned().collect();

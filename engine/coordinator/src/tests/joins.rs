@@ -384,3 +384,30 @@ fn who_waits_is_sent_away_when_the_coordinator_is_lost() {
     let moved = Answer::Commit(vec![Err(GroupError::Moved)]);
     assert!(effects.contains(&Effect::Answer(token, moved)));
 }
+
+#[test]
+fn what_a_member_may_tell_and_a_group_may_hold_is_bounded() {
+    let config = Config {
+        initial_rebalance_delay_ms: 0,
+        member_bytes_max: 100,
+        group_bytes_max: 300,
+        promised_max: 1,
+        ..Config::default()
+    };
+    let mut world = World::with(config);
+    let metadata = Bytes::from(vec![0; 100]);
+    let large = vec![Protocol { name: text("range"), metadata }];
+    let token = world.join(Join { protocols: large, ..join("") });
+    assert_eq!(world.joined(token).error, Some(GroupError::MemberTooLarge));
+    for expected in [GroupError::MemberIdRequired, GroupError::GroupFull] {
+        let token = world.join(Join { requires_member_id: true, ..join("") });
+        assert_eq!(world.joined(token).error, Some(expected));
+    }
+    world.pass(10_000);
+    let token = world.join(join(""));
+    let id = world.joined(token).member_id.to_string();
+    let share = "x".repeat(300);
+    let token = world.sync(&id, 1, &[(&id, &share)]);
+    assert_eq!(world.synced(token), Err(GroupError::NotWritten));
+    assert!(world.log.is_empty(), "nothing is written of it");
+}
