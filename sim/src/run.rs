@@ -96,7 +96,9 @@ pub fn run(seed: u64, options: Options) -> Outcome {
             lost(seed, &trace, Failure::safety("nothing panics", why))
         }
         Err(mpsc::RecvTimeoutError::Timeout) => {
-            let what = format!("nothing happened for {WALL_LIMIT:?} of real time; the thread is left behind");
+            let what = format!(
+                "nothing happened for {WALL_LIMIT:?} of real time; the thread is left behind"
+            );
             lost(seed, &trace, Failure::liveness("a run ends", what))
         }
     }
