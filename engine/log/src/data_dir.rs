@@ -49,7 +49,7 @@ pub enum DataDirError {
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// There are files in it and none says that it is ours: choose an empty folder.
-    #[error("the data folder has {found:?} in it but no file \"highwater.meta\": not a data folder of Highwater")]
+    #[error("the data folder has {found:?} in it and no file \"highwater.meta\": it is not ours")]
     Foreign {
         /// One of the files.
         found: String,

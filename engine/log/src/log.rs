@@ -18,6 +18,7 @@ mod offsets;
 mod open;
 mod read;
 mod recover;
+mod replay;
 mod rescue;
 mod retain;
 mod roll;
@@ -92,6 +93,8 @@ pub struct Log<R: Runtime> {
     meta_exists: bool,
     /// Log start or epochs differ from `partition.meta`.
     meta_dirty: bool,
+    /// There was no space for it: it waits for the next sync or retention.
+    meta_stalled: bool,
     /// Files that go when their time has come and no crash can bring their records back.
     doomed: Vec<Doomed>,
     /// Originals of a rescued tail, cut or removed once the copy is on the platter.

@@ -42,7 +42,15 @@ pub(crate) struct Hops<F> {
 
 impl<F: File> Hops<F> {
     pub(crate) fn new(file: &F, at: u64, end: u64) -> Self {
-        Self { file: file.clone(), at, end, window: Bytes::new(), window_at: at, until: Offset::MAX, ended: false }
+        Self {
+            file: file.clone(),
+            at,
+            end,
+            window: Bytes::new(),
+            window_at: at,
+            until: Offset::MAX,
+            ended: false,
+        }
     }
 
     /// Ends the walk before the first batch at or past `end`.

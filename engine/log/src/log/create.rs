@@ -87,6 +87,7 @@ impl<R: Runtime> Log<R> {
             root_dirty: false,
             meta_exists: false,
             meta_dirty: false,
+            meta_stalled: false,
             doomed: Vec::new(),
             rescued: Vec::new(),
             kv_pending: Vec::new(),

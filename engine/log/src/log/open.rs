@@ -92,10 +92,14 @@ impl<R: Runtime> Log<R> {
         } else {
             log.recover(&files, &mut recovery)?;
         }
+        if log.end() < log.start {
+            // Everything was deleted, and what came after was lost (rule 24).
+            log.restart_at(log.start, now_ms)?;
+        }
         log.load_epochs(meta, &mut recovery);
         log.load_producers(&files, &mut recovery)?;
         log.replay(&mut recovery)?;
-        log.settle_start(&mut recovery)?;
+        log.settle_start(&mut recovery);
         if !log.snapshots.unproven.is_empty() {
             log.take_snapshot();
         }
@@ -187,7 +191,7 @@ impl<R: Runtime> Log<R> {
             Ok(Some(header)) => header,
             Ok(None) => return corrupt(CorruptReason::Lengths),
             Err(ScanError::Disk(error)) => return Err(error.into()),
-            // A newer release would have written the last segment; elsewhere, or as 0, it is damage.
+            // A newer release would have written the last segment; elsewhere it is damage.
             Err(ScanError::Corrupt(Corrupt { reason: CorruptReason::Version(version), .. }))
                 if version > 0 && is_last =>
             {
@@ -301,22 +305,16 @@ impl<R: Runtime> Log<R> {
         self.epochs.clamp_end(self.end());
     }
 
-    /// A log that ends before its start restarts empty at its start (rule 24); segments that
-    /// recovery emptied or that lie below the start are gone by now.
-    fn settle_start(&mut self, recovery: &mut Recovery) -> Result<(), LogError> {
+    /// The log starts where its first segment does, or later.
+    fn settle_start(&mut self, recovery: &mut Recovery) {
         let first = self.segments[0].start;
         if self.start < first {
             recovery.report.missing.get_or_insert((self.start, first));
             self.start = first;
             self.meta_dirty |= first > self.start_published;
         }
-        if self.end() < self.start {
-            let start = self.start;
-            self.restart_at(start, recovery.now_ms)?;
-        }
         self.epochs.truncate_start(self.start);
         self.meta_dirty |= self.start > self.start_published;
-        Ok(())
     }
 
     /// The length of the active file, beyond what counts of it.

@@ -1,17 +1,16 @@
 //! Recovery after a crash: from the last place that is certainly on the platter, batch by batch
-//! with checksums, up to the first damage; then the caches are brought up to the new end.
+//! with checksums, up to the first damage.
 
 use highwater_record::{BatchHead, Corrupt, CorruptReason};
-use highwater_runtime::{Disk, File, Runtime};
+use highwater_runtime::Runtime;
 use highwater_types::{Offset, Position};
 
 use super::open::Files;
 use super::{Active, Log, SyncPoint};
 use crate::checkpoint::LogCheckpoint;
 use crate::error::LogError;
-use crate::producers::{self, Producers};
 use crate::report::RecoveryReport;
-use crate::scan::{Hops, ScanError, fingerprint, verify_batch};
+use crate::scan::{Hops, ScanError, verify_batch};
 use crate::segment::FIRST_AT;
 
 /// What one opening carries from step to step.
@@ -37,6 +36,8 @@ pub(super) struct RecoveryPoint {
     pub(super) offset: Offset,
     pub(super) max_timestamp: i64,
     pub(super) first_timestamp: i64,
+    /// A checkpoint says that what lies before it is on the platter, the header at least.
+    pub(super) proven: bool,
 }
 
 impl Recovery {
@@ -90,7 +91,7 @@ impl<R: Runtime> Log<R> {
         let point = self.scan(point, recovery)?;
         self.synced = SyncPoint {
             segment: self.segments[point.at].no,
-            position: if point.position == FIRST_AT { 0 } else { point.position },
+            position: if point.proven { point.position } else { 0 },
             offset: point.offset,
             max_timestamp: point.max_timestamp,
             first_timestamp: point.first_timestamp,
@@ -125,6 +126,7 @@ impl<R: Runtime> Log<R> {
             offset: self.segments[at].start,
             max_timestamp: -1,
             first_timestamp: -1,
+            proven: false,
         }
     }
 
@@ -138,7 +140,7 @@ impl<R: Runtime> Log<R> {
         };
         let is_there = segment.no == checkpoint.segment
             && segment.len >= checkpoint.position
-            && checkpoint.position > FIRST_AT;
+            && checkpoint.position >= FIRST_AT;
         if !is_there {
             return start_of(at);
         }
@@ -148,6 +150,7 @@ impl<R: Runtime> Log<R> {
             offset: checkpoint.synced,
             max_timestamp: checkpoint.max_timestamp,
             first_timestamp: checkpoint.first_timestamp,
+            proven: true,
         }
     }
 
@@ -266,136 +269,6 @@ impl<R: Runtime> Log<R> {
         Ok(())
     }
 
-    /// The newest snapshot that fits the log; the replay goes on from there (rule 25).
-    pub(super) fn load_producers(
-        &mut self,
-        files: &Files,
-        recovery: &mut Recovery,
-    ) -> Result<(), LogError> {
-        let mut from = self.segments[0].start;
-        if let Some(checkpoint) = recovery.checkpoint
-            && checkpoint.producers_empty
-            && checkpoint.synced <= self.end()
-        {
-            from = from.max(checkpoint.synced);
-        }
-        self.producers = Producers::default();
-        let mut loaded = false;
-        for offset in files.snapshots.iter().rev() {
-            let path = self.snapshot_path(*offset);
-            if *offset > self.end() {
-                let _ = self.disk.remove(&path);
-                self.folder_dirty = true;
-                recovery.report.snapshots_dropped += 1;
-                continue;
-            }
-            let is_synced = *offset < recovery.snapshots_synced;
-            if loaded || *offset < from {
-                self.adopt_snapshot(*offset, is_synced);
-                continue;
-            }
-            let snapshot = self.disk.read(&path).ok().and_then(|c| producers::decode(&c));
-            match snapshot {
-                Some(snapshot) if snapshot.offset == *offset && self.fits(&snapshot) => {
-                    self.producers = snapshot.producers;
-                    from = *offset;
-                    loaded = true;
-                    self.adopt_snapshot(*offset, is_synced);
-                }
-                _ => {
-                    let _ = self.disk.remove(&path);
-                    self.folder_dirty = true;
-                    recovery.report.snapshots_dropped += 1;
-                }
-            }
-        }
-        self.snapshots.durable.sort_unstable();
-        recovery.producers_from = Some(from);
-        Ok(())
-    }
-
-    /// Whether the batch that ends at the snapshot's offset is the one it was taken after.
-    fn fits(&self, snapshot: &producers::Snapshot) -> bool {
-        let Some(last) = snapshot.offset.0.checked_sub(1).map(Offset) else { return true };
-        // Nothing below the log start is ever cut; its segments may be gone, in any mix.
-        if snapshot.offset <= self.start.max(self.segments[0].start) {
-            return true;
-        }
-        let after = self.segments.partition_point(|segment| segment.start <= last);
-        let Some(segment) = after.checked_sub(1).map(|at| &self.segments[at]) else {
-            return true;
-        };
-        let Ok(found) = self.seek(segment, last) else { return false };
-        let len = found.head.len().min(64);
-        let print = found.file.view(found.at, len).map(|bytes| fingerprint(&bytes));
-        found.head.end_offset() == snapshot.offset && print == Ok(snapshot.print)
-    }
-
-    /// Shows epochs and producers what they have not seen yet. Damage in a sealed segment hides
-    /// what lies behind it there; the next segment is replayed again.
-    pub(super) fn replay(&mut self, recovery: &mut Recovery) -> Result<(), LogError> {
-        let end = self.end();
-        let epochs_from = recovery.epochs_from.unwrap_or(end);
-        let producers_from = recovery.producers_from.unwrap_or(end);
-        let from = epochs_from.min(producers_from);
-        let before = self.epochs.clone();
-        for at in self.segment_at(from)..self.segments.len() {
-            let segment = &self.segments[at];
-            if segment.end <= from || segment.broken.is_some() || segment.is_empty() {
-                continue;
-            }
-            let (segment_end, file) = (segment.end, segment.file(&self.disk, &self.folder)?);
-            let start = match self.seek(segment, from.max(segment.start)) {
-                Ok(found) => found.at,
-                Err(crate::ReadError::Disk(error)) => return Err(error.into()),
-                Err(_) => continue,
-            };
-            let mut hops = Hops::new(&file, start, segment.len).until(segment_end);
-            let mut reached = from.max(segment.start);
-            while let Ok(Some((batch_at, head))) = hops.next() {
-                if head.base_offset() >= segment_end {
-                    break;
-                }
-                reached = head.end_offset();
-                let epoch = Some(head.facts.leader_epoch);
-                if head.base_offset() >= epochs_from
-                    && self.epochs.epoch_at(head.base_offset()) != epoch
-                {
-                    self.epochs.assign(head.facts.leader_epoch, head.base_offset());
-                }
-                if head.base_offset() >= producers_from {
-                    self.producers.appended(&head, recovery.now_ms);
-                    recovery.report.batches_replayed += u64::from(head.facts.producer.is_some());
-                }
-                if head.end_offset() == end {
-                    let len = head.len().min(64);
-                    self.active.last_print = fingerprint(&file.view(batch_at, len)?);
-                }
-            }
-            if reached < segment_end && segment_end <= self.start {
-                // A deleted segment that a power loss brought back without its successor: what
-                // producers wrote since is not known, and an older state would refuse them.
-                self.producers = Producers::default();
-            }
-        }
-        if self.active.last_print == 0 {
-            self.active.last_print = self.print_at_end();
-        }
-        self.meta_dirty |= self.epochs != before && !self.meta_is_default();
-        Ok(())
-    }
-
-    /// The mark of the last batch; 0 when it is not in the log any more.
-    fn print_at_end(&self) -> u32 {
-        let Some(last) = self.end().0.checked_sub(1).map(Offset) else { return 0 };
-        let Some(segment) = self.segments.iter().rev().find(|segment| segment.start <= last) else {
-            return 0;
-        };
-        let Ok(found) = self.seek(segment, last) else { return 0 };
-        let view = found.file.view(found.at, found.head.len().min(64));
-        view.map_or(0, |bytes| fingerprint(&bytes))
-    }
-
     /// Drops every segment and goes on empty at `start`.
     pub(super) fn restart_at(&mut self, start: Offset, now_ms: i64) -> Result<(), LogError> {
         let no = self.next_segment;
@@ -404,7 +277,11 @@ impl<R: Runtime> Log<R> {
             let old = self.segments.remove(0);
             self.remove_segment_file(old.no, old.naming)?;
         }
-        self.rescued.clear();
+        for original in std::mem::take(&mut self.rescued) {
+            if let super::rescue::Original::Remove { path } = original {
+                super::retain::is_removed(&self.disk, &path);
+            }
+        }
         self.start = start;
         self.synced = self.start_of_segment(0);
         self.epochs.truncate_end(start);

@@ -117,7 +117,7 @@ impl<R: Runtime> Log<R> {
     ) -> Result<(), LogError> {
         // A header is a byte like any other: without proof that it is on the platter the segment
         // is not written on, even when nothing else is in it.
-        let is_proven = point.position > FIRST_AT && point.at + 1 == self.segments.len();
+        let is_proven = point.proven && point.at + 1 == self.segments.len();
         if self.end() <= point.offset && is_proven {
             return self.cut_files();
         }
@@ -181,7 +181,8 @@ impl<R: Runtime> Log<R> {
         }
         let path = self.segments[point.at].path(&self.folder);
         let old = &mut self.segments[point.at];
-        active.max_timestamp = active.max_timestamp.max(old.cache_mut().max_timestamp.unwrap_or(-1));
+        let sealed_max = old.cache_mut().max_timestamp.unwrap_or(-1);
+        active.max_timestamp = active.max_timestamp.max(sealed_max);
         if point.position > FIRST_AT {
             (old.len, old.end) = (point.position, point.offset);
             self.rescued.push(Original::Cut { no: old.no, len: point.position });

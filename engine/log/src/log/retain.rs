@@ -31,6 +31,7 @@ impl<R: Runtime> Log<R> {
     /// log start is durable with the next sync job. Call it when [`Log::due`] says so.
     pub fn retain(&mut self, limit: Offset, now_ms: i64) -> Retained {
         let mut retained = Retained::default();
+        self.meta_stalled = false;
         if self.failed.is_none() {
             retained.producers = self.producers.expire(now_ms, self.config.producer_expiry_ms);
             while self.first_may_go(limit, now_ms) {

@@ -115,7 +115,7 @@ impl<R: Runtime> Log<R> {
             || !self.files_cut.is_empty()
             || self.folder_dirty
             || self.root_dirty
-            || self.meta_dirty
+            || (self.meta_dirty && !self.meta_stalled)
             || !self.snapshots.pending.is_empty()
     }
 
@@ -193,6 +193,7 @@ impl<R: Runtime> Log<R> {
             self.start_published = self.start_published.max(start);
         }
         self.meta_dirty |= done.meta_full;
+        self.meta_stalled = done.meta_full;
         if done.meta_full {
             // Without space for it old files must go first: see `retain`.
             self.remove_oldest_doomed();

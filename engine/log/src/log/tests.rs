@@ -92,7 +92,8 @@ pub(super) fn build(values: &[&str], timestamp: i64, producer: Option<Producer>)
 }
 
 pub(super) fn append(log: &mut TestLog, values: &[&str]) -> Appended {
-    log.append(&mut batch(values), LeaderEpoch(0), NOW_MS).expect("the disk takes it")
+    let epoch = log.epoch_newest().unwrap_or_default();
+    log.append(&mut batch(values), epoch, NOW_MS).expect("the disk takes it")
 }
 
 /// Appends until a segment was rolled `count` times more.

@@ -19,7 +19,8 @@ impl<R: Runtime> Log<R> {
     /// The caller has dropped every [`crate::ReadSlice`] that reaches past `end`.
     ///
     /// # Errors
-    /// `Full`: nothing changed. [`LogError::Unsynced`]: run the sync job that opening left. Others: the log is offline, reopen it.
+    /// `Full`: nothing changed. [`LogError::Unsynced`]: run the sync job that opening left first.
+    /// Others: the log is offline, reopen it.
     pub fn truncate_to(&mut self, end: Offset, now_ms: i64) -> Result<Offset, LogError> {
         self.online().map_err(|error| match error {
             AppendError::Failed(error) => LogError::Failed(error),
@@ -95,8 +96,8 @@ impl<R: Runtime> Log<R> {
         if is_active {
             self.active = measured;
         }
-        if self.synced.offset > cut || (self.synced.segment == no && self.synced.position > position)
-        {
+        let in_segment = self.synced.segment == no;
+        if self.synced.offset > cut || (in_segment && self.synced.position > position) {
             self.synced = SyncPoint {
                 segment: no,
                 position,
@@ -139,9 +140,9 @@ impl<R: Runtime> Log<R> {
         let before = std::mem::take(&mut self.producers);
         self.load_producers(&files, &mut recovery)?;
         let is_pending = |offset: &Offset| pending.iter().any(|(known, _)| known == offset);
-        let (durable, again): (Vec<Offset>, Vec<Offset>) = std::mem::take(&mut self.snapshots.durable)
-            .into_iter()
-            .partition(|offset| !unproven.contains(offset));
+        let kept = std::mem::take(&mut self.snapshots.durable);
+        let (durable, again): (Vec<Offset>, Vec<Offset>) =
+            kept.into_iter().partition(|offset| !unproven.contains(offset));
         self.snapshots.durable = durable;
         self.snapshots.unproven = again;
         self.snapshots.durable.retain(|offset| !is_pending(offset));

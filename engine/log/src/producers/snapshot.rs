@@ -8,7 +8,8 @@
 //! ```
 //!
 //! `offset` is the end of the log that the table covers, `print` a mark of the batch that ends
-//! there: after a cut and new appends another batch may end at the same offset. Specified in `docs/format/log.md`.
+//! there: after a cut and new appends another batch may end at the same offset. Specified in
+//! `docs/format/log.md`.
 
 use bytes::{BufMut, Bytes};
 use highwater_types::{Offset, ProducerEpoch, ProducerId};

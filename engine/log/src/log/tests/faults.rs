@@ -97,7 +97,8 @@ fn a_failed_read_while_opening_is_told_and_changes_nothing() {
     let mut failures = 0;
     for reads in 1..200 {
         // The read number `reads` fails: those before it succeed one by one.
-        rt.disk().set_faults(|faults| faults.read_fail_permille = if reads % 2 == 0 { 30 } else { 200 });
+        let rate = if reads % 2 == 0 { 30 } else { 200 };
+        rt.disk().set_faults(|faults| faults.read_fail_permille = rate);
         failures += usize::from(try_open(&rt, None, false).is_err());
     }
     rt.disk().set_faults(|faults| faults.read_fail_permille = 0);

@@ -212,11 +212,6 @@ impl Run {
             clean,
             checkpoint: self.checkpoint,
         };
-        if std::env::var("LOG_DEBUG").is_ok() {
-            use highwater_runtime::Disk;
-            let entries = self.rt.disk().list("orders-0").map(|e| e.iter().map(|e| format!("{} {}", e.name, e.len)).collect::<Vec<_>>());
-            eprintln!("{} {:?} {:?}", self.trace.join(", "), entries, self.checkpoint);
-        }
         let exists = Log::exists(&self.rt, &name()).expect("no fault is on");
         let opened = if exists {
             Log::open(&self.rt, self.kv.as_ref(), &name(), options, self.now_ms)
@@ -259,11 +254,6 @@ impl Run {
         let unit = [1, 7, 64, 512, 4096][self.below(5) as usize];
         let keep_percent = self.below(101) as u32;
         self.trace.push(format!("power loss {unit} {keep_percent}"));
-        if std::env::var("LOG_DEBUG").is_ok() {
-            let pend: Vec<_> = self.log.snapshots.pending.iter().map(|(o, _)| *o).collect();
-            eprintln!("BEFORE {:?} durable {:?} pending {:?} doomed {:?} published {} LIST {:?}", self.log.segments().map(|s| (s.no.0, s.start.0, s.end.0)).collect::<Vec<_>>(), self.log.snapshots.durable, pend, self.log.doomed, self.log.start_published,
-              highwater_runtime::Disk::list(self.rt.disk(), "orders-0").unwrap().iter().map(|e| e.name.clone()).collect::<Vec<_>>());
-        }
         self.rt = self.rt.power_loss(Tear { unit, keep_percent });
         self.reopen(false);
     }
@@ -357,11 +347,14 @@ impl Run {
     }
 }
 
+/// A number from the environment: `LOG_FIRST` and `LOG_SEEDS` replay and widen the search.
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(default)
+}
+
 #[test]
 fn whatever_happens_the_log_holds_what_the_model_holds() {
-    let seeds = std::env::var("LOG_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
-    let first = std::env::var("LOG_FIRST").ok().and_then(|seeds| seeds.parse().ok());
-    for seed in first.unwrap_or(0)..seeds.unwrap_or(150) {
+    for seed in number("LOG_FIRST", 0)..number("LOG_SEEDS", 80) {
         let mut run = Run::new(seed);
         for _ in 0..250 {
             run.step();
