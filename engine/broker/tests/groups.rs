@@ -19,10 +19,9 @@ use highwater_protocol::message::messages::{
     ApiKey, DeleteGroupsRequest, DeleteGroupsResponse, DescribeGroupsRequest,
     DescribeGroupsResponse, FindCoordinatorRequest, FindCoordinatorResponse, GroupId,
     HeartbeatRequest, HeartbeatResponse, InitProducerIdRequest, InitProducerIdResponse,
-    JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeaveGroupResponse,
-    ListGroupsRequest, ListGroupsResponse, OffsetCommitRequest, OffsetCommitResponse,
-    OffsetFetchRequest, OffsetFetchResponse, ProducerId, SyncGroupRequest, SyncGroupResponse,
-    TransactionalId,
+    JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeaveGroupResponse, ListGroupsRequest,
+    ListGroupsResponse, OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest,
+    OffsetFetchResponse, ProducerId, SyncGroupRequest, SyncGroupResponse, TransactionalId,
 };
 use highwater_runtime::Runtime;
 use highwater_sim_disk::{Tear, TestRuntime};
@@ -91,7 +90,10 @@ async fn heartbeat(client: &mut Client, version: i16, joined: &JoinGroupResponse
         .with_generation_id(joined.generation_id)
         .with_member_id(joined.member_id.clone());
     client.send(ApiKey::Heartbeat, version, &request).await;
-    client.receive::<HeartbeatResponse>(ApiKey::Heartbeat, version).await.error_code
+    client
+        .receive::<HeartbeatResponse>(ApiKey::Heartbeat, version)
+        .await
+        .error_code
 }
 
 async fn commit(
@@ -132,17 +134,25 @@ async fn committed(client: &mut Client, version: i16, topic: &str) -> (i16, i64)
         let topic = OffsetFetchRequestTopic::default()
             .with_name(name(topic))
             .with_partition_indexes(vec![0]);
-        OffsetFetchRequest::default().with_group_id(group()).with_topics(Some(vec![topic]))
+        OffsetFetchRequest::default()
+            .with_group_id(group())
+            .with_topics(Some(vec![topic]))
     };
     client.send(ApiKey::OffsetFetch, version, &request).await;
     let answer: OffsetFetchResponse = client.receive(ApiKey::OffsetFetch, version).await;
     if version >= 8 {
         let group = &answer.groups[0];
-        let offset = group.topics.first().map_or(-2, |topic| topic.partitions[0].committed_offset);
+        let offset = group
+            .topics
+            .first()
+            .map_or(-2, |topic| topic.partitions[0].committed_offset);
         return (group.error_code, offset);
     }
     let partition = &answer.topics[0].partitions[0];
-    (answer.error_code.max(partition.error_code), partition.committed_offset)
+    (
+        answer.error_code.max(partition.error_code),
+        partition.committed_offset,
+    )
 }
 
 /// The committed offset, once the groups are loaded.
@@ -162,10 +172,15 @@ async fn find(client: &mut Client, version: i16) -> (i16, i32) {
     } else {
         FindCoordinatorRequest::default().with_key(text("g"))
     };
-    client.send(ApiKey::FindCoordinator, version, &request).await;
+    client
+        .send(ApiKey::FindCoordinator, version, &request)
+        .await;
     let answer: FindCoordinatorResponse = client.receive(ApiKey::FindCoordinator, version).await;
     if version >= 4 {
-        return (answer.coordinators[0].error_code, answer.coordinators[0].port);
+        return (
+            answer.coordinators[0].error_code,
+            answer.coordinators[0].port,
+        );
     }
     (answer.error_code, answer.port)
 }
@@ -193,7 +208,10 @@ fn one_member_lives_its_life_in_every_version() {
             let code = commit(&mut client, commit_version, "t", offset, Some(&joined)).await;
             assert_eq!(code, 0, "commit {commit_version}");
             let fetch_version = version.max(1);
-            assert_eq!(committed(&mut client, fetch_version, "t").await, (0, offset));
+            assert_eq!(
+                committed(&mut client, fetch_version, "t").await,
+                (0, offset)
+            );
             leave(&mut client, version.min(5), &joined).await;
         }
     });
@@ -203,7 +221,9 @@ async fn leave(client: &mut Client, version: i16, joined: &JoinGroupResponse) {
     use highwater_protocol::message::messages::leave_group_request::MemberIdentity;
     let request = if version >= 3 {
         let member = MemberIdentity::default().with_member_id(joined.member_id.clone());
-        LeaveGroupRequest::default().with_group_id(group()).with_members(vec![member])
+        LeaveGroupRequest::default()
+            .with_group_id(group())
+            .with_members(vec![member])
     } else {
         let request = LeaveGroupRequest::default().with_group_id(group());
         request.with_member_id(joined.member_id.clone())
@@ -228,7 +248,10 @@ fn two_members_share_a_generation() {
         let a: JoinGroupResponse = first.receive(ApiKey::JoinGroup, 3).await;
         let b: JoinGroupResponse = second.receive(ApiKey::JoinGroup, 3).await;
         let waited = world.mono() - before;
-        assert!(waited >= Duration::from_secs(3), "the initial delay lasted {waited:?}");
+        assert!(
+            waited >= Duration::from_secs(3),
+            "the initial delay lasted {waited:?}"
+        );
         assert_eq!((a.error_code, b.error_code), (0, 0));
         assert_eq!((a.generation_id, b.generation_id), (1, 1));
         let ((leader, led), (follower, follows)) = if a.leader == a.member_id {
@@ -257,7 +280,10 @@ fn members_and_offsets_survive_a_power_loss() {
         }
         joined
     });
-    let world = world.power_loss(Tear { unit: 7, keep_percent: 0 });
+    let world = world.power_loss(Tear {
+        unit: 7,
+        keep_percent: 0,
+    });
     world.block_on(async {
         let (_broker, _, address) = start_with(&world, NO_DELAY).await;
         let mut client = Client::connect(&world, &address).await;
@@ -298,11 +324,17 @@ fn the_log_of_offsets_stays_bounded_and_nothing_is_lost_by_it() {
         let total: u64 = sizes.sum();
         assert!(total < 40 << 20, "{total} bytes are kept");
     });
-    let world = world.power_loss(Tear { unit: 512, keep_percent: 50 });
+    let world = world.power_loss(Tear {
+        unit: 512,
+        keep_percent: 50,
+    });
     world.block_on(async {
         let (_broker, _, address) = start_with(&world, NO_DELAY).await;
         let mut client = Client::connect(&world, &address).await;
-        assert_eq!(committed_when_loaded(&world, &mut client, "t").await, 11_999);
+        assert_eq!(
+            committed_when_loaded(&world, &mut client, "t").await,
+            11_999
+        );
     });
 }
 
@@ -331,20 +363,33 @@ fn groups_are_listed_described_and_deleted() {
         let mut client = Client::connect(&world, &address).await;
         client.make("t").await;
         for version in 0..=5 {
-            client.send(ApiKey::ListGroups, version, &ListGroupsRequest::default()).await;
+            client
+                .send(ApiKey::ListGroups, version, &ListGroupsRequest::default())
+                .await;
             let none: ListGroupsResponse = client.receive(ApiKey::ListGroups, version).await;
             assert!(none.groups.is_empty());
         }
         let joined = join(&mut client, 5, "").await;
         sync(&mut client, 3, &joined).await;
         for version in 0..=5 {
-            client.send(ApiKey::ListGroups, version, &ListGroupsRequest::default()).await;
+            client
+                .send(ApiKey::ListGroups, version, &ListGroupsRequest::default())
+                .await;
             let one: ListGroupsResponse = client.receive(ApiKey::ListGroups, version).await;
-            assert_eq!((one.groups.len(), &*one.groups[0].protocol_type), (1, "consumer"));
+            assert_eq!(
+                (one.groups.len(), &*one.groups[0].protocol_type),
+                (1, "consumer")
+            );
         }
         let filtered = ListGroupsRequest::default().with_states_filter(vec![text("Empty")]);
         client.send(ApiKey::ListGroups, 4, &filtered).await;
-        assert!(client.receive::<ListGroupsResponse>(ApiKey::ListGroups, 4).await.groups.is_empty());
+        assert!(
+            client
+                .receive::<ListGroupsResponse>(ApiKey::ListGroups, 4)
+                .await
+                .groups
+                .is_empty()
+        );
         for version in 0..=6 {
             let request =
                 DescribeGroupsRequest::default().with_groups(vec![group(), GroupId(text("no"))]);
@@ -352,10 +397,16 @@ fn groups_are_listed_described_and_deleted() {
             let answer: DescribeGroupsResponse =
                 client.receive(ApiKey::DescribeGroups, version).await;
             let (known, unknown) = (&answer.groups[0], &answer.groups[1]);
-            assert_eq!((&*known.group_state, &*known.protocol_data), ("Stable", "range"));
+            assert_eq!(
+                (&*known.group_state, &*known.protocol_data),
+                ("Stable", "range")
+            );
             assert_eq!(known.members[0].member_metadata, subscription());
             let expected = if version < 6 { 0 } else { 69 };
-            assert_eq!((&*unknown.group_state, unknown.error_code), ("Dead", expected));
+            assert_eq!(
+                (&*unknown.group_state, unknown.error_code),
+                ("Dead", expected)
+            );
         }
         let delete = DeleteGroupsRequest::default().with_groups_names(vec![group()]);
         client.send(ApiKey::DeleteGroups, 2, &delete).await;
@@ -394,13 +445,19 @@ fn producer_ids_are_never_given_twice_also_after_a_power_loss() {
                 let request = if version < 3 {
                     request
                 } else {
-                    request.with_producer_id(ProducerId(-1)).with_producer_epoch(-1)
+                    request
+                        .with_producer_id(ProducerId(-1))
+                        .with_producer_epoch(-1)
                 };
                 client.send(ApiKey::InitProducerId, version, &request).await;
                 let answer: InitProducerIdResponse =
                     client.receive(ApiKey::InitProducerId, version).await;
                 assert_eq!((answer.error_code, answer.producer_epoch), (0, 0));
-                assert!(seen.insert(answer.producer_id.0), "{:?} twice", answer.producer_id);
+                assert!(
+                    seen.insert(answer.producer_id.0),
+                    "{:?} twice",
+                    answer.producer_id
+                );
             }
             let request = InitProducerIdRequest::default()
                 .with_transactional_id(Some(TransactionalId(text("x"))));
@@ -408,6 +465,9 @@ fn producer_ids_are_never_given_twice_also_after_a_power_loss() {
             let answer: InitProducerIdResponse = client.receive(ApiKey::InitProducerId, 2).await;
             assert_eq!((answer.error_code, answer.producer_id.0), (53, -1));
         });
-        world = world.power_loss(Tear { unit: 1, keep_percent: 0 });
+        world = world.power_loss(Tear {
+            unit: 1,
+            keep_percent: 0,
+        });
     }
 }

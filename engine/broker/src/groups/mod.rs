@@ -40,7 +40,12 @@ struct Open<R: Runtime> {
 
 impl<R: Runtime> Default for Groups<R> {
     fn default() -> Self {
-        Self { open: Mutex::new(Open { topic: TopicId::NONE, slots: Vec::new() }) }
+        Self {
+            open: Mutex::new(Open {
+                topic: TopicId::NONE,
+                slots: Vec::new(),
+            }),
+        }
     }
 }
 
@@ -84,7 +89,10 @@ impl<R: Runtime> Groups<R> {
             return Ok(None);
         }
         let at = partition_of(group, open.slots.len());
-        open.slots[at].clone().map(Some).ok_or(ResponseError::CoordinatorNotAvailable)
+        open.slots[at]
+            .clone()
+            .map(Some)
+            .ok_or(ResponseError::CoordinatorNotAvailable)
     }
 
     /// The coordinator of `group`, for requests that will write: makes `__consumer_offsets`.
@@ -105,7 +113,8 @@ impl<R: Runtime> Groups<R> {
                 broker.runtime().sleep(MAKE_PAUSE).await;
             }
         }
-        self.slot(broker, group)?.ok_or(ResponseError::CoordinatorNotAvailable)
+        self.slot(broker, group)?
+            .ok_or(ResponseError::CoordinatorNotAvailable)
     }
 
     /// Every coordinator there is.
@@ -152,7 +161,9 @@ async fn make_topic<R: Runtime>(broker: &Arc<Broker<R>>) -> bool {
     let made = match broker.metadata().create_topics(&[topic], false).await {
         Ok((answers, _)) => answers.iter().all(Result::is_ok),
         Err(error) => {
-            broker.runtime().log(format_args!("cannot make {OFFSETS_TOPIC}: {error}"));
+            broker
+                .runtime()
+                .log(format_args!("cannot make {OFFSETS_TOPIC}: {error}"));
             false
         }
     };
@@ -163,9 +174,9 @@ async fn make_topic<R: Runtime>(broker: &Arc<Broker<R>>) -> bool {
 /// The partition of `__consumer_offsets` that keeps `group`: Kafka's own mapping, Java's hash of
 /// the name without its sign.
 fn partition_of(group: &str, partition_count: usize) -> usize {
-    let hash = group
-        .encode_utf16()
-        .fold(0u32, |hash, unit| hash.wrapping_mul(31).wrapping_add(u32::from(unit)));
+    let hash = group.encode_utf16().fold(0u32, |hash, unit| {
+        hash.wrapping_mul(31).wrapping_add(u32::from(unit))
+    });
     (hash & 0x7fff_ffff) as usize % partition_count
 }
 

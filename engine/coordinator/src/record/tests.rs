@@ -124,9 +124,10 @@ fn damaged_records_never_panic() {
     let offset = committed().record(&text("g"), &text("t"), 0);
     for record in [group, offset] {
         let value = record.value.unwrap();
-        for (bytes, at) in [&record.key, &value].into_iter().flat_map(|part| {
-            (0..part.len()).map(move |at| (part.to_vec(), at))
-        }) {
+        for (bytes, at) in [&record.key, &value]
+            .into_iter()
+            .flat_map(|part| (0..part.len()).map(move |at| (part.to_vec(), at)))
+        {
             for damage in [0x00, 0x01, 0x7f, 0x80, 0xff] {
                 let mut damaged = bytes.clone();
                 damaged[at] = damage;

@@ -396,11 +396,20 @@ fn what_a_member_may_tell_and_a_group_may_hold_is_bounded() {
     };
     let mut world = World::with(config);
     let metadata = Bytes::from(vec![0; 100]);
-    let large = vec![Protocol { name: text("range"), metadata }];
-    let token = world.join(Join { protocols: large, ..join("") });
+    let large = vec![Protocol {
+        name: text("range"),
+        metadata,
+    }];
+    let token = world.join(Join {
+        protocols: large,
+        ..join("")
+    });
     assert_eq!(world.joined(token).error, Some(GroupError::MemberTooLarge));
     for expected in [GroupError::MemberIdRequired, GroupError::GroupFull] {
-        let token = world.join(Join { requires_member_id: true, ..join("") });
+        let token = world.join(Join {
+            requires_member_id: true,
+            ..join("")
+        });
         assert_eq!(world.joined(token).error, Some(expected));
     }
     world.pass(10_000);

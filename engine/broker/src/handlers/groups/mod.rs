@@ -36,7 +36,9 @@ pub(crate) async fn find<R: Runtime>(
         let mut coordinators = Vec::with_capacity(request.coordinator_keys.len());
         for key in request.coordinator_keys {
             let found = coordinator(broker, request.key_type, &key).await;
-            let answer = Coordinator::default().with_key(key).with_error_message(None);
+            let answer = Coordinator::default()
+                .with_key(key)
+                .with_error_message(None);
             coordinators.push(match found {
                 Ok((host, port)) => answer
                     .with_node_id(BrokerId(broker.node_id()))
@@ -68,8 +70,7 @@ pub(crate) async fn find<R: Runtime>(
 
 /// What a producer with a transactional id is told: the one error that ends its search for a
 /// coordinator in every client. Any other makes librdkafka look for one until it times out.
-pub(crate) const NO_TRANSACTIONS: ResponseError =
-    ResponseError::TransactionalIdAuthorizationFailed;
+pub(crate) const NO_TRANSACTIONS: ResponseError = ResponseError::TransactionalIdAuthorizationFailed;
 
 /// Where the coordinator of `key` is.
 async fn coordinator<R: Runtime>(
@@ -80,7 +81,12 @@ async fn coordinator<R: Runtime>(
     match key_type {
         GROUP => {}
         TRANSACTION => return Err((NO_TRANSACTIONS, "this broker has no transactions")),
-        _ => return Err((ResponseError::InvalidRequest, "this broker coordinates groups only")),
+        _ => {
+            return Err((
+                ResponseError::InvalidRequest,
+                "this broker coordinates groups only",
+            ));
+        }
     }
     // What a member asks next needs the topic; making it now saves it a round of retries.
     match broker.groups.slot_to_write(broker, key).await {
@@ -104,7 +110,10 @@ pub(crate) fn own(text: &StrBytes) -> Arc<str> {
 
 /// Who a member says it is.
 fn identity(member_id: &StrBytes, instance_id: Option<&StrBytes>) -> Identity {
-    Identity { member_id: own(member_id), instance_id: instance_id.map(own) }
+    Identity {
+        member_id: own(member_id),
+        instance_id: instance_id.map(own),
+    }
 }
 
 /// An answer of another kind than was asked for is a bug of the coordinator.
