@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use highwater_record::{Corrupt, SegmentHeader, StoredBatch};
-use highwater_runtime::{Disk, DiskError, File};
+use highwater_runtime::{Disk, DiskError, DiskErrorKind, File};
 use highwater_types::{Offset, Position};
 
 use crate::disk::{OpenError, RealDisk};
@@ -64,7 +64,11 @@ impl Logs {
             .map(|name| name.to_string_lossy().into_owned());
         let mut segments = segments_of(&disk, "", &own.unwrap_or_default())?;
         for entry in disk.list("")?.into_iter().filter(|entry| entry.is_dir) {
-            segments.extend(segments_of(&disk, &entry.name, &entry.name)?);
+            match segments_of(&disk, &entry.name, &entry.name) {
+                // A running broker removed it since the folder was listed.
+                Err(error) if error.kind == DiskErrorKind::NotFound => {}
+                found => segments.extend(found?),
+            }
         }
         if segments.is_empty() {
             return Err(LogsError::NoLog {

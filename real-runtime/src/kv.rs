@@ -22,6 +22,12 @@ const BLOCK_CACHE_BYTES: usize = 16 * 1024 * 1024;
 const OPEN_FILES_MAX: i32 = 64;
 const LOG_FILE_BYTES_MAX: usize = 1024 * 1024;
 
+/// Space that must be free before RocksDB may write: two full write buffers, a compaction of them,
+/// and room for others meanwhile. Debian's RocksDB is built with its assertions on, and one of them
+/// ends the process when a file is used again after a write that failed; the index is not worth
+/// that, so nothing is asked of RocksDB that a nearly full disk could refuse.
+const FREE_BYTES_MIN: u64 = 64 * 1024 * 1024;
+
 /// An open RocksDB. Clones share it; the last one closes it.
 #[derive(Clone)]
 pub struct RealKv {
@@ -35,17 +41,17 @@ pub struct RealKv {
 /// [`KvError::Corrupt`] when its files are not what this RocksDB wrote; [`KvError::Disk`] when
 /// the disk refuses or another process has it open.
 pub fn open(disk: &RealDisk, folder: &str) -> Result<RealKv, KvError> {
+    let keep = Keep {
+        folder: folder.to_owned(),
+        disk: disk.clone(),
+    };
+    keep.may_write("open_kv")?;
     let absolute = disk.absolute(folder);
     let path = CString::new(absolute.as_os_str().as_bytes()).expect("a path has no zero byte");
     let settings = Settings::new();
     let mut error = ptr::null_mut();
     // SAFETY: the settings and the path live through the call; RocksDB copies both.
     let raw = unsafe { ffi::rocksdb_open(settings.raw.as_ptr(), path.as_ptr(), &mut error) };
-    // The folder stays locked while its store is open: the store keeps the disk.
-    let keep = Keep {
-        folder: folder.to_owned(),
-        disk: disk.clone(),
-    };
     taken(error).map_err(|why| keep.open_error(why))?;
     let raw = NonNull::new(raw).expect("an open without an error gives a store");
     let db = Db {
@@ -91,6 +97,11 @@ unsafe impl Sync for Db {}
 
 impl Drop for Db {
     fn drop(&mut self) {
+        if self.keep.may_write("close_kv").is_err() {
+            // Closing would write what is in memory. The process is about to end, or goes on
+            // without an index; a leaked store does neither harm.
+            return;
+        }
         // SAFETY: the last reference: no call runs, no iterator lives.
         unsafe { ffi::rocksdb_close(self.raw.as_ptr()) };
     }
@@ -99,11 +110,19 @@ impl Drop for Db {
 /// Where the store is, and what keeps its folder locked.
 struct Keep {
     folder: String,
-    #[expect(dead_code, reason = "kept for its drop")]
     disk: RealDisk,
 }
 
 impl Keep {
+    /// Refuses what RocksDB might not survive: writing to a disk that may run full.
+    fn may_write(&self, op: &'static str) -> Result<(), KvError> {
+        if self.disk.free_bytes().map_err(KvError::Disk)? < FREE_BYTES_MIN {
+            let (path, kind) = (self.folder.clone(), DiskErrorKind::Full);
+            return Err(KvError::Disk(DiskError { op, path, kind }));
+        }
+        Ok(())
+    }
+
     /// Anything but a refusal of the disk means that the files are not a store of this version;
     /// it holds nothing that cannot be rebuilt.
     fn open_error(&self, why: String) -> KvError {
@@ -148,6 +167,7 @@ impl Keep {
 
 impl Kv for RealKv {
     fn write(&self, batch: &[KvOp]) -> Result<(), KvError> {
+        self.db.keep.may_write("write")?;
         let changes = Batch::new(batch);
         let mut error = ptr::null_mut();
         // SAFETY: all three are live objects of RocksDB.
@@ -222,6 +242,7 @@ impl Kv for RealKv {
         let db = Arc::clone(&self.db);
         let folder = self.db.keep.folder.clone();
         let done = self.pool.run(move || {
+            db.keep.may_write("sync")?;
             let mut error = ptr::null_mut();
             // SAFETY: both are live objects of RocksDB.
             unsafe { ffi::rocksdb_flush(db.raw.as_ptr(), db.options.flush.as_ptr(), &mut error) };

@@ -8,6 +8,7 @@ use bytes::BytesMut;
 use clap::{Args, Subcommand, ValueEnum};
 use highwater_protocol::batch::{self, Codec, WireRecord};
 use highwater_record::{BatchKind, StoredBatch};
+use highwater_runtime::DiskErrorKind;
 use highwater_types::Offset;
 use serde_json::{Value, json};
 
@@ -93,9 +94,10 @@ fn dump(args: &DumpArgs) -> Result<(), Failure> {
     let logs = open(&args.folder)?;
     let mut out = BufWriter::new(io::stdout().lock());
     for segment in logs.segments() {
-        let bytes = logs
-            .read(segment)
-            .map_err(|error| Failure::failed(error.to_string()))?;
+        let bytes = match logs.read(segment) {
+            Err(error) if error.kind == DiskErrorKind::NotFound => continue,
+            read => read.map_err(|error| Failure::failed(error.to_string()))?,
+        };
         if args.output == DumpOutput::Table {
             let state = if segment.is_sealed {
                 "sealed"
@@ -265,6 +267,8 @@ fn verify(args: &VerifyArgs) -> Result<(), Failure> {
         let start = before.and_then(|(_, end)| end);
         let verdict = match logs.read(segment) {
             Ok(bytes) => inspect::verify(segment, &bytes, start),
+            // A running broker removed it since the folder was listed.
+            Err(error) if error.kind == DiskErrorKind::NotFound => continue,
             Err(error) => inspect::Verdict {
                 damage: vec![error.to_string()],
                 ..Default::default()
