@@ -110,10 +110,17 @@ mod tests {
         let mut out = begin(*b"TEST", 3);
         out.put_u64(77);
         let whole = finish(out);
-        assert_eq!(open(*b"TEST", 3, &whole), Opened::Body(&77u64.to_be_bytes()));
+        assert_eq!(
+            open(*b"TEST", 3, &whole),
+            Opened::Body(&77u64.to_be_bytes())
+        );
         assert_eq!(open(*b"TEST", 2, &whole), Opened::OtherVersion(3));
         for cut in 0..whole.len() {
-            assert_eq!(open(*b"TEST", 3, &whole[..cut]), Opened::Damaged, "cut at {cut}");
+            assert_eq!(
+                open(*b"TEST", 3, &whole[..cut]),
+                Opened::Damaged,
+                "cut at {cut}"
+            );
         }
         for bit in 0..whole.len() * 8 {
             let mut flipped = whole.to_vec();

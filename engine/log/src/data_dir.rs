@@ -175,7 +175,9 @@ impl<R: Runtime> DataDir<R> {
     /// The disk refuses.
     pub fn partitions(&self) -> Result<Vec<TopicPartition>, DiskError> {
         let folders = self.disk.list("")?.into_iter().filter(|entry| entry.is_dir);
-        Ok(folders.filter_map(|entry| parse_folder(&entry.name)).collect())
+        Ok(folders
+            .filter_map(|entry| parse_folder(&entry.name))
+            .collect())
     }
 
     /// Replaces the checkpoint file by `logs`. Nothing is written when nothing changed.
@@ -205,7 +207,9 @@ impl<R: Runtime> DataDir<R> {
         logs: impl IntoIterator<Item = (TopicId, u32, LogCheckpoint)>,
     ) -> Result<(), DiskError> {
         self.publish_checkpoint(logs).await?;
-        self.disk.publish(MARKER, Bytes::from_static(b"clean\n")).await
+        self.disk
+            .publish(MARKER, Bytes::from_static(b"clean\n"))
+            .await
     }
 
     /// Takes the folder of a deleted partition out of the way, durably, so that its name can be
@@ -245,7 +249,11 @@ impl<R: Runtime> DataDir<R> {
             }
         }
         if let Err(error) = self.disk.sync_dir("").await {
-            failed.extend(partitions.iter().map(|(name, _)| (name.clone(), error.clone())));
+            failed.extend(
+                partitions
+                    .iter()
+                    .map(|(name, _)| (name.clone(), error.clone())),
+            );
         }
         failed
     }
@@ -266,7 +274,9 @@ impl<R: Runtime> DataDir<R> {
     }
 
     fn lock_published(&self) -> std::sync::MutexGuard<'_, Bytes> {
-        self.published.lock().expect("no step on the published bytes panics")
+        self.published
+            .lock()
+            .expect("no step on the published bytes panics")
     }
 }
 
@@ -285,14 +295,18 @@ fn read_checkpoints<D: Disk>(
     match disk.read(CHECKPOINT) {
         Ok(content) => match checkpoint_file::decode(&content) {
             checkpoint_file::Read::Good(checkpoints) => Ok((checkpoints, false)),
-            checkpoint_file::Read::Newer(version) => {
-                Err(DataDirError::Newer { file: CHECKPOINT.to_owned(), version })
-            }
+            checkpoint_file::Read::Newer(version) => Err(DataDirError::Newer {
+                file: CHECKPOINT.to_owned(),
+                version,
+            }),
             checkpoint_file::Read::Damaged => Ok((BTreeMap::new(), true)),
         },
         Err(error) if error.kind == DiskErrorKind::NotFound => Ok((BTreeMap::new(), false)),
         // It is a cache of what a scan finds: bytes that cannot be read are bytes that are lost.
-        Err(DiskError { kind: DiskErrorKind::Failed(_), .. }) => Ok((BTreeMap::new(), true)),
+        Err(DiskError {
+            kind: DiskErrorKind::Failed(_),
+            ..
+        }) => Ok((BTreeMap::new(), true)),
         Err(error) => Err(error.into()),
     }
 }
@@ -303,5 +317,8 @@ fn parse_folder(name: &str) -> Option<TopicPartition> {
     let partition: u32 = digits.parse().ok()?;
     let is_topic = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     let is_plain = partition.to_string() == digits && topic.bytes().all(is_topic);
-    (is_plain && !topic.is_empty()).then(|| TopicPartition { topic: topic.into(), partition })
+    (is_plain && !topic.is_empty()).then(|| TopicPartition {
+        topic: topic.into(),
+        partition,
+    })
 }

@@ -42,7 +42,8 @@ impl Epochs {
         {
             return false;
         }
-        self.entries.retain(|(known, from)| *known < epoch && *from < start);
+        self.entries
+            .retain(|(known, from)| *known < epoch && *from < start);
         self.entries.push((epoch, start));
         self.check();
         true
@@ -68,7 +69,9 @@ impl Epochs {
     /// The log now starts at `start` (rule 30); answers whether the list changed.
     pub(crate) fn truncate_start(&mut self, start: Offset) -> bool {
         let after = self.entries.partition_point(|(_, from)| *from <= start);
-        let Some(kept) = after.checked_sub(1) else { return false };
+        let Some(kept) = after.checked_sub(1) else {
+            return false;
+        };
         if kept == 0 && self.entries[0].1 == start {
             return false;
         }
@@ -113,7 +116,10 @@ impl Epochs {
         let mut entries: Vec<(LeaderEpoch, Offset)> = Vec::new();
         for _ in 0..count {
             let entry = (LeaderEpoch(take.u32()?), Offset(take.u64()?));
-            if entries.last().is_some_and(|last| last.0 >= entry.0 || last.1 >= entry.1) {
+            if entries
+                .last()
+                .is_some_and(|last| last.0 >= entry.0 || last.1 >= entry.1)
+            {
                 return None;
             }
             entries.push(entry);
@@ -135,7 +141,10 @@ mod tests {
     use super::*;
 
     fn epochs(entries: &[(u32, u64)]) -> Epochs {
-        let entries = entries.iter().map(|(e, s)| (LeaderEpoch(*e), Offset(*s))).collect();
+        let entries = entries
+            .iter()
+            .map(|(e, s)| (LeaderEpoch(*e), Offset(*s)))
+            .collect();
         Epochs { entries }
     }
 

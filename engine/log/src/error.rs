@@ -63,7 +63,11 @@ pub enum AppendError {
 impl AppendError {
     /// Sorts a disk's answer to an append: `Full` changed nothing, all else takes the log offline.
     pub(crate) fn of_disk(error: DiskError) -> Self {
-        if error.kind == DiskErrorKind::Full { Self::Full(error) } else { Self::Failed(error) }
+        if error.kind == DiskErrorKind::Full {
+            Self::Full(error)
+        } else {
+            Self::Failed(error)
+        }
     }
 }
 

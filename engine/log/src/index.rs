@@ -39,9 +39,10 @@ pub(crate) struct PositionIndex {
 impl PositionIndex {
     /// Takes an entry when it is far enough from the last one.
     pub(crate) fn note(&mut self, entry: IndexEntry, every_bytes: u64) {
-        let due = self.entries.last().is_none_or(|last| {
-            u64::from(entry.position) >= u64::from(last.position) + every_bytes
-        });
+        let due = self
+            .entries
+            .last()
+            .is_none_or(|last| u64::from(entry.position) >= u64::from(last.position) + every_bytes);
         if due {
             self.entries.push(entry);
         }
@@ -49,7 +50,9 @@ impl PositionIndex {
 
     /// The last entry with an offset `<= offset_delta`.
     pub(crate) fn floor_offset(&self, offset_delta: u32) -> Option<IndexEntry> {
-        let after = self.entries.partition_point(|entry| entry.offset_delta <= offset_delta);
+        let after = self
+            .entries
+            .partition_point(|entry| entry.offset_delta <= offset_delta);
         after.checked_sub(1).map(|at| self.entries[at])
     }
 
@@ -63,7 +66,9 @@ impl PositionIndex {
 
     /// The last entry before which every timestamp is `< timestamp`.
     pub(crate) fn floor_time(&self, timestamp: i64) -> Option<IndexEntry> {
-        let after = self.entries.partition_point(|entry| entry.max_before < timestamp);
+        let after = self
+            .entries
+            .partition_point(|entry| entry.max_before < timestamp);
         after.checked_sub(1).map(|at| self.entries[at])
     }
 
@@ -73,7 +78,8 @@ impl PositionIndex {
 
     /// Forgets every entry at or past `position`.
     pub(crate) fn truncate(&mut self, position: u64) {
-        self.entries.retain(|entry| u64::from(entry.position) < position);
+        self.entries
+            .retain(|entry| u64::from(entry.position) < position);
     }
 
     /// Bytes of memory that the entries take.
@@ -110,7 +116,10 @@ impl KvIndex {
         let mut value = BytesMut::with_capacity(12);
         value.put_u32(entry.offset_delta);
         value.put_i64(entry.max_before);
-        KvOp::Put { key: self.key(segment, u64::from(entry.position)), value: value.freeze() }
+        KvOp::Put {
+            key: self.key(segment, u64::from(entry.position)),
+            value: value.freeze(),
+        }
     }
 
     /// What is known of a sealed segment of `len` bytes as a whole.
@@ -118,7 +127,10 @@ impl KvIndex {
         let mut value = BytesMut::with_capacity(16);
         value.put_u64(len);
         value.put_i64(max_timestamp);
-        KvOp::Put { key: self.key(segment, SUMMARY), value: value.freeze() }
+        KvOp::Put {
+            key: self.key(segment, SUMMARY),
+            value: value.freeze(),
+        }
     }
 
     /// Forgets what is known of `segment` from `position` on.
@@ -143,7 +155,9 @@ impl KvIndex {
         let mut index = PositionIndex::default();
         let (from, to) = (self.key(segment, 0), self.key(segment, len));
         for (key, value) in kv.scan(&from, &to, KV_ENTRIES_MAX).unwrap_or_default() {
-            let Some(entry) = decode(&key, &value) else { break };
+            let Some(entry) = decode(&key, &value) else {
+                break;
+            };
             let rises = index.last().is_none_or(|last| {
                 entry.offset_delta > last.offset_delta && entry.max_before >= last.max_before
             });
@@ -176,7 +190,10 @@ pub(crate) fn delta(offset: Offset, start: Offset) -> u32 {
 /// # Errors
 /// [`KvError`]: stale keys stay; they hold a topic id that is never used again.
 pub fn forget_partition<K: Kv>(kv: &K, topic_id: TopicId, partition: u32) -> Result<(), KvError> {
-    let index = KvIndex { topic_id, partition };
+    let index = KvIndex {
+        topic_id,
+        partition,
+    };
     let from = index.key(SegmentNo(0), 0);
     let to = index.key(SegmentNo(u64::MAX), SUMMARY);
     kv.write(&[KvOp::DeleteRange { from, to }])
@@ -187,7 +204,11 @@ mod tests {
     use super::*;
 
     fn entry(offset_delta: u32, position: u32, max_before: i64) -> IndexEntry {
-        IndexEntry { offset_delta, position, max_before }
+        IndexEntry {
+            offset_delta,
+            position,
+            max_before,
+        }
     }
 
     #[test]
@@ -200,7 +221,11 @@ mod tests {
         assert_eq!(index.floor_offset(7), Some(entry(4, 100, 20)));
         assert_eq!(index.floor_place(399, 100), Some(entry(12, 300, 60)));
         assert_eq!(index.floor_place(399, 9), Some(entry(8, 200, 40)));
-        assert_eq!(index.floor_time(40), Some(entry(4, 100, 20)), "40 may stand in what follows");
+        assert_eq!(
+            index.floor_time(40),
+            Some(entry(4, 100, 20)),
+            "40 may stand in what follows"
+        );
         index.truncate(200);
         assert_eq!(index.last(), Some(entry(4, 100, 20)));
     }

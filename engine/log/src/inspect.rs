@@ -73,20 +73,35 @@ fn walk<D: Disk>(disk: &D, folder: &str, out: &mut String) -> Result<Vec<Finding
     let files = Files::of(&disk.list(folder)?);
     let mut findings = Vec::new();
     if files.meta {
-        meta_line(&disk.read(&format!("{folder}/{}", meta::FILE))?, out, &mut findings);
+        meta_line(
+            &disk.read(&format!("{folder}/{}", meta::FILE))?,
+            out,
+            &mut findings,
+        );
     }
-    let segments = files.segments.iter().map(|(no, len)| (name(*no, Naming::Segment), *len));
+    let segments = files
+        .segments
+        .iter()
+        .map(|(no, len)| (name(*no, Naming::Segment), *len));
     let mut expected = None;
     for (file, len) in segments {
         expected = segment_lines(disk, folder, &file, len, expected, out, &mut findings)?;
     }
-    let rescues = files.rescues.iter().map(|(no, len)| (name(*no, Naming::Rescue), *len));
+    let rescues = files
+        .rescues
+        .iter()
+        .map(|(no, len)| (name(*no, Naming::Rescue), *len));
     for (file, len) in rescues {
         segment_lines(disk, folder, &file, len, None, out, &mut findings)?;
     }
     for offset in files.snapshots {
         let file = format!("{offset}{}", crate::log::SNAPSHOT_SUFFIX);
-        snapshot_line(&file, &disk.read(&format!("{folder}/{file}"))?, out, &mut findings);
+        snapshot_line(
+            &file,
+            &disk.read(&format!("{folder}/{file}"))?,
+            out,
+            &mut findings,
+        );
     }
     Ok(findings)
 }
@@ -96,7 +111,10 @@ fn meta_line(content: &[u8], out: &mut String, findings: &mut Vec<Finding>) {
     match PartitionMeta::decode(content) {
         MetaRead::Good(meta) => {
             let (start, next) = (meta.log_start, meta.next_segment);
-            line(out, format_args!("{file}: log start {start}, next segment {next}, epochs"));
+            line(
+                out,
+                format_args!("{file}: log start {start}, next segment {next}, epochs"),
+            );
             out.pop();
             for (epoch, start) in meta.epochs.entries() {
                 let _ = write!(out, " {epoch}@{start}");
@@ -106,7 +124,9 @@ fn meta_line(content: &[u8], out: &mut String, findings: &mut Vec<Finding>) {
         MetaRead::Newer(version) => line(out, format_args!("{file}: format version {version}")),
         MetaRead::Damaged => {
             line(out, format_args!("{file}: damaged"));
-            findings.push(Finding::Cache { file: file.to_owned() });
+            findings.push(Finding::Cache {
+                file: file.to_owned(),
+            });
         }
     }
 }
@@ -124,14 +144,22 @@ fn segment_lines<D: Disk>(
     let file = disk.open(&format!("{folder}/{file_name}"))?;
     let corrupt_line = |corrupt: Corrupt, out: &mut String, findings: &mut Vec<Finding>| {
         line(out, format_args!("  {corrupt}"));
-        findings.push(Finding::Corrupt { file: file_name.to_owned(), corrupt });
+        findings.push(Finding::Corrupt {
+            file: file_name.to_owned(),
+            corrupt,
+        });
     };
     let header = match read_header(&file, len) {
         Ok(Some(header)) => header,
         Ok(None) => {
             line(out, format_args!("{file_name}: {len} bytes, no header"));
             let file = file_name.to_owned();
-            findings.push(Finding::Tail { file, at: 0, len, zeros: false });
+            findings.push(Finding::Tail {
+                file,
+                at: 0,
+                len,
+                zeros: false,
+            });
             return Ok(None);
         }
         Err(ScanError::Disk(error)) => return Err(error),
@@ -142,12 +170,22 @@ fn segment_lines<D: Disk>(
         }
     };
     let start = header.start_offset;
-    line(out, format_args!("{file_name}: {len} bytes, from offset {start}"));
+    line(
+        out,
+        format_args!("{file_name}: {len} bytes, from offset {start}"),
+    );
     if let Some(expected) = expected
         && expected < start
     {
-        line(out, format_args!("  offsets [{expected}, {start}) are missing"));
-        findings.push(Finding::Gap { file: file_name.to_owned(), expected, found: start });
+        line(
+            out,
+            format_args!("  offsets [{expected}, {start}) are missing"),
+        );
+        findings.push(Finding::Gap {
+            file: file_name.to_owned(),
+            expected,
+            found: start,
+        });
     }
     let mut hops = Hops::new(&file, FIRST_AT, len);
     let mut end = start;
@@ -183,17 +221,23 @@ fn batch_line(at: u64, head: &BatchHead, out: &mut String) {
         BatchKind::SegmentHeader => "header",
     };
     let (base, end, epoch) = (head.base_offset(), head.end_offset(), facts.leader_epoch);
-    line(out, format_args!(
-        "  @{at} [{base}, {end}) epoch {epoch}, {} {kind} in {} bytes, newest {}",
-        facts.record_count,
-        head.len(),
-        facts.max_timestamp,
-    ));
+    line(
+        out,
+        format_args!(
+            "  @{at} [{base}, {end}) epoch {epoch}, {} {kind} in {} bytes, newest {}",
+            facts.record_count,
+            head.len(),
+            facts.max_timestamp,
+        ),
+    );
     if let Some(producer) = facts.producer {
         out.pop();
         let last = facts.last_sequence().unwrap_or(-1);
         let (id, epoch, first) = (producer.id.0, producer.epoch.0, producer.base_sequence);
-        line(out, format_args!(", producer {id}/{epoch} sequence {first}..={last}"));
+        line(
+            out,
+            format_args!(", producer {id}/{epoch} sequence {first}..={last}"),
+        );
     }
 }
 
@@ -212,14 +256,21 @@ fn tail_line<F: File>(
     let zeros = is_zero_tail(&file.view(at, tail.min(64) as usize)?);
     let what = if zeros { "zeros" } else { "no whole batch" };
     line(out, format_args!("  @{at} {tail} bytes: {what}"));
-    findings.push(Finding::Tail { file: file_name.to_owned(), at, len: tail, zeros });
+    findings.push(Finding::Tail {
+        file: file_name.to_owned(),
+        at,
+        len: tail,
+        zeros,
+    });
     Ok(())
 }
 
 fn snapshot_line(file: &str, content: &[u8], out: &mut String, findings: &mut Vec<Finding>) {
     let Some(snapshot) = producers::decode(content) else {
         line(out, format_args!("{file}: damaged"));
-        findings.push(Finding::Cache { file: file.to_owned() });
+        findings.push(Finding::Cache {
+            file: file.to_owned(),
+        });
         return;
     };
     line(out, format_args!("{file}: producers"));

@@ -9,8 +9,8 @@
 //! list can be lost or damaged: they are rebuilt from the log.
 
 mod checkpoint;
-mod config;
 mod coding;
+mod config;
 mod data_dir;
 mod epochs;
 mod error;

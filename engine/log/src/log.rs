@@ -115,7 +115,9 @@ impl<R: Runtime> Log<R> {
 
     /// Where the segment is that holds `offset`, or the last one when `offset` is the log end.
     fn segment_at(&self, offset: Offset) -> usize {
-        let after = self.segments.partition_point(|segment| segment.start <= offset);
+        let after = self
+            .segments
+            .partition_point(|segment| segment.start <= offset);
         after.saturating_sub(1)
     }
 
@@ -132,9 +134,15 @@ impl<R: Runtime> Log<R> {
         let synced = self.synced.offset;
         assert!(synced <= end, "synced {synced} is past log end {end}");
         let first = self.segments[0].start;
-        assert!(first <= start, "the first segment starts at {first}, past log start {start}");
+        assert!(
+            first <= start,
+            "the first segment starts at {first}, past log start {start}"
+        );
         let (last, next) = (self.last().no, self.next_segment);
-        assert!(last < next, "segment number {last} would be used again: next is {next}");
+        assert!(
+            last < next,
+            "segment number {last} would be used again: next is {next}"
+        );
     }
 }
 

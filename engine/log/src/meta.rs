@@ -60,6 +60,11 @@ impl PartitionMeta {
         let next_segment = SegmentNo(take.u64()?);
         let epochs = Epochs::decode(&mut take)?;
         take.done()?;
-        Some(Self { topic_id, log_start, next_segment, epochs })
+        Some(Self {
+            topic_id,
+            log_start,
+            next_segment,
+            epochs,
+        })
     }
 }

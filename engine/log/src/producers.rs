@@ -48,7 +48,12 @@ pub struct ProducerEntry {
 
 impl ProducerEntry {
     fn new(epoch: ProducerEpoch, last_seen_ms: i64) -> Self {
-        Self { epoch, last_seen_ms, batches: [BatchEntry::default(); WINDOW], batch_count: 0 }
+        Self {
+            epoch,
+            last_seen_ms,
+            batches: [BatchEntry::default(); WINDOW],
+            batch_count: 0,
+        }
     }
 
     /// The remembered batches of the current epoch, oldest first; at most five.
@@ -140,9 +145,16 @@ impl Producers {
     ) -> Result<Verdict, ProducerRefusal> {
         let refuse = |expected| {
             let (producer, got) = (batch.id, batch.first_sequence);
-            Err(ProducerRefusal::OutOfOrder { producer, expected, got })
+            Err(ProducerRefusal::OutOfOrder {
+                producer,
+                expected,
+                got,
+            })
         };
-        let known = self.entries.get(&batch.id).filter(|e| !is_idle(e, now_ms, expiry_ms));
+        let known = self
+            .entries
+            .get(&batch.id)
+            .filter(|e| !is_idle(e, now_ms, expiry_ms));
         let Some(entry) = known else {
             // Rule 77: whoever lost its state goes on; a new partition starts at 0, so that two
             // batches that pass each other cannot both be taken.
@@ -151,7 +163,11 @@ impl Producers {
         };
         if batch.epoch < entry.epoch {
             let (producer, current, got) = (batch.id, entry.epoch, batch.epoch);
-            return Err(ProducerRefusal::OldEpoch { producer, current, got });
+            return Err(ProducerRefusal::OldEpoch {
+                producer,
+                current,
+                got,
+            });
         }
         if batch.first_sequence < 0 {
             return Ok(Verdict::New);
@@ -166,7 +182,10 @@ impl Producers {
         if let Some(old) = entry.batches().iter().find(same) {
             return Ok(Verdict::Duplicate(*old));
         }
-        let expected = entry.batches().last().map_or(0, |last| next(last.last_sequence));
+        let expected = entry
+            .batches()
+            .last()
+            .map_or(0, |last| next(last.last_sequence));
         if batch.first_sequence == expected || entry.epoch == NO_EPOCH {
             Ok(Verdict::New)
         } else {
@@ -176,7 +195,9 @@ impl Producers {
 
     /// Says that the batch `head` is in the log. Appending and replay come here alike.
     pub(crate) fn appended(&mut self, head: &BatchHead, now_ms: i64) {
-        let Some(batch) = incoming(&head.facts) else { return };
+        let Some(batch) = incoming(&head.facts) else {
+            return;
+        };
         let entry = self
             .entries
             .entry(batch.id)
@@ -211,7 +232,10 @@ impl Producers {
                     .entry(id)
                     .or_insert(ProducerEntry::new(old.epoch, old.last_seen_ms)),
             };
-            let first = entry.batches().first().map_or(end, |batch| batch.base_offset);
+            let first = entry
+                .batches()
+                .first()
+                .map_or(end, |batch| batch.base_offset);
             kept.retain(|batch| batch.base_offset < first);
             kept.extend(entry.batches());
             entry.batch_count = 0;
@@ -224,7 +248,8 @@ impl Producers {
     /// Forgets who was idle for longer than `expiry_ms` (rule 78); answers how many.
     pub(crate) fn expire(&mut self, now_ms: i64, expiry_ms: u64) -> usize {
         let before = self.entries.len();
-        self.entries.retain(|_, entry| !is_idle(entry, now_ms, expiry_ms));
+        self.entries
+            .retain(|_, entry| !is_idle(entry, now_ms, expiry_ms));
         before - self.entries.len()
     }
 }
@@ -236,7 +261,9 @@ pub(crate) fn incoming(facts: &highwater_record::BatchFacts) -> Option<Incoming>
         id: producer.id,
         epoch: producer.epoch,
         first_sequence: producer.base_sequence,
-        last_sequence: facts.last_sequence().expect("a batch with a producer has a sequence"),
+        last_sequence: facts
+            .last_sequence()
+            .expect("a batch with a producer has a sequence"),
     })
 }
 

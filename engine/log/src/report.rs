@@ -69,7 +69,11 @@ impl fmt::Display for RecoveryReport {
             write!(f, " ({file}: {corrupt})")?;
         }
         if self.rescued_bytes > 0 {
-            write!(f, ", moved {} unsynced bytes to a fresh segment", self.rescued_bytes)?;
+            write!(
+                f,
+                ", moved {} unsynced bytes to a fresh segment",
+                self.rescued_bytes
+            )?;
         }
         if self.rescue_skipped {
             f.write_str(", had no space to move the unsynced bytes")?;
@@ -93,7 +97,11 @@ impl fmt::Display for RecoveryReport {
             write!(f, ", dropped {} producer snapshots", self.snapshots_dropped)?;
         }
         if self.batches_replayed > 0 {
-            write!(f, ", replayed {} batches for producers", self.batches_replayed)?;
+            write!(
+                f,
+                ", replayed {} batches for producers",
+                self.batches_replayed
+            )?;
         }
         Ok(())
     }

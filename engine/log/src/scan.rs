@@ -82,7 +82,11 @@ impl<F: File> Hops<F> {
             if let Some(head) = BatchHead::parse(bytes, Position(at))? {
                 if head.len() < FIXED_BYTES {
                     let reason = CorruptReason::Facts;
-                    return Err(Corrupt { at: Position(at), reason }.into());
+                    return Err(Corrupt {
+                        at: Position(at),
+                        reason,
+                    }
+                    .into());
                 }
                 if head.len() as u64 > rest || head.base_offset() >= self.until {
                     return Ok(None);
@@ -122,7 +126,11 @@ pub(crate) fn verify_batch<F: File>(file: &F, at: u64, head: &BatchHead) -> Resu
     let bytes = file.view(at, head.len())?;
     match StoredBatch::parse(&bytes, Position(at))? {
         Some(batch) => Ok(batch.verify()?),
-        None => Err(Corrupt { at: Position(at), reason: CorruptReason::Lengths }.into()),
+        None => Err(Corrupt {
+            at: Position(at),
+            reason: CorruptReason::Lengths,
+        }
+        .into()),
     }
 }
 

@@ -92,13 +92,18 @@ impl<F: File> Segment<F> {
     }
 
     pub(crate) fn cache(&self) -> MutexGuard<'_, Cache<F>> {
-        let mut cache = self.cache.lock().expect("no step on a segment panics halfway");
+        let mut cache = self
+            .cache
+            .lock()
+            .expect("no step on a segment panics halfway");
         cache.used = true;
         cache
     }
 
     pub(crate) fn cache_mut(&mut self) -> &mut Cache<F> {
-        self.cache.get_mut().expect("no step on a segment panics halfway")
+        self.cache
+            .get_mut()
+            .expect("no step on a segment panics halfway")
     }
 
     /// The open file, opened now if need be.
@@ -126,7 +131,10 @@ impl<F: File> Segment<F> {
 
     /// Bytes of memory that the index takes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let cache = self.cache.lock().expect("no step on a segment panics halfway");
+        let cache = self
+            .cache
+            .lock()
+            .expect("no step on a segment panics halfway");
         cache.index.as_ref().map_or(0, PositionIndex::memory_bytes)
     }
 }

@@ -26,8 +26,10 @@ pub(super) enum Read {
 }
 
 pub(super) fn encode(logs: impl IntoIterator<Item = (TopicId, u32, LogCheckpoint)>) -> Bytes {
-    let sorted: BTreeMap<(TopicId, u32), LogCheckpoint> =
-        logs.into_iter().map(|(id, partition, log)| ((id, partition), log)).collect();
+    let sorted: BTreeMap<(TopicId, u32), LogCheckpoint> = logs
+        .into_iter()
+        .map(|(id, partition, log)| ((id, partition), log))
+        .collect();
     let mut out = coding::begin(MAGIC, VERSION);
     out.put_u32(u32::try_from(sorted.len()).expect("fewer partitions than 2^32"));
     for ((topic_id, partition), log) in sorted {

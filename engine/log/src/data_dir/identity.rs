@@ -39,10 +39,18 @@ pub(super) async fn load_or_make<R: Runtime>(
             || options.ignored.iter().any(|ignored| ignored == name)
     };
     if let Some(entry) = entries.iter().find(|entry| !is_ignored(&entry.name)) {
-        return Err(DataDirError::Foreign { found: entry.name.clone() });
+        return Err(DataDirError::Foreign {
+            found: entry.name.clone(),
+        });
     }
-    let cluster_id = options.cluster_id.clone().unwrap_or_else(|| new_cluster_id(rt));
-    let identity = Identity { node_id: options.node_id, cluster_id };
+    let cluster_id = options
+        .cluster_id
+        .clone()
+        .unwrap_or_else(|| new_cluster_id(rt));
+    let identity = Identity {
+        node_id: options.node_id,
+        cluster_id,
+    };
     rt.disk().publish(META, encode(&identity)).await?;
     Ok((identity, true))
 }
@@ -69,7 +77,9 @@ fn check(identity: Identity, options: &DataDirOptions) -> Result<Identity, DataD
 fn new_cluster_id<R: Runtime>(rt: &R) -> String {
     let (high, low) = (rt.draw("cluster-id"), rt.draw("cluster-id"));
     let bits = (u128::from(high) << 64) | u128::from(low);
-    (0..22).map(|at| char::from(DIGITS[(bits >> (at * 6)) as usize % DIGITS.len()])).collect()
+    (0..22)
+        .map(|at| char::from(DIGITS[(bits >> (at * 6)) as usize % DIGITS.len()]))
+        .collect()
 }
 
 pub(super) fn encode(identity: &Identity) -> Bytes {
@@ -85,7 +95,10 @@ pub(super) fn decode(content: &[u8]) -> Result<Identity, DataDirError> {
     let file = || META.to_owned();
     match coding::open(MAGIC, VERSION, content) {
         Opened::Body(body) => body_of(body).ok_or(DataDirError::Damaged { file: file() }),
-        Opened::OtherVersion(version) => Err(DataDirError::Newer { file: file(), version }),
+        Opened::OtherVersion(version) => Err(DataDirError::Newer {
+            file: file(),
+            version,
+        }),
         Opened::Damaged => Err(DataDirError::Damaged { file: file() }),
     }
 }
@@ -96,5 +109,8 @@ fn body_of(body: &[u8]) -> Option<Identity> {
     let len = take.u16()?;
     let cluster_id = String::from_utf8(take.bytes(usize::from(len))?.to_vec()).ok()?;
     take.done()?;
-    Some(Identity { node_id, cluster_id })
+    Some(Identity {
+        node_id,
+        cluster_id,
+    })
 }

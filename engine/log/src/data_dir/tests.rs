@@ -7,7 +7,11 @@ use highwater_types::{LeaderEpoch, Offset, SegmentNo};
 use super::*;
 
 fn options() -> DataDirOptions {
-    DataDirOptions { node_id: BrokerId(1), cluster_id: None, ignored: vec!["LOCK".to_owned()] }
+    DataDirOptions {
+        node_id: BrokerId(1),
+        cluster_id: None,
+        ignored: vec!["LOCK".to_owned()],
+    }
 }
 
 fn open(rt: &TestRuntime) -> Result<DataDir<TestRuntime>, DataDirError> {
@@ -29,7 +33,10 @@ fn entry(synced: u64) -> LogCheckpoint {
     }
 }
 
-const NOTHING_KEPT: Tear = Tear { unit: 512, keep_percent: 0 };
+const NOTHING_KEPT: Tear = Tear {
+    unit: 512,
+    keep_percent: 0,
+};
 
 #[test]
 fn an_empty_folder_becomes_a_data_folder_and_keeps_its_cluster() {
@@ -49,7 +56,12 @@ fn a_folder_of_somebody_else_is_refused_and_nothing_changes() {
     let rt = TestRuntime::new(1);
     rt.disk().create("thesis.tex").expect("an empty disk");
     let error = open(&rt).err();
-    assert_eq!(error, Some(DataDirError::Foreign { found: "thesis.tex".to_owned() }));
+    assert_eq!(
+        error,
+        Some(DataDirError::Foreign {
+            found: "thesis.tex".to_owned()
+        })
+    );
     assert_eq!(rt.disk().list("").expect("the disk answers").len(), 1);
 }
 
@@ -58,19 +70,48 @@ fn another_node_another_cluster_a_newer_format_and_damage_are_refused_by_the_fil
     let rt = TestRuntime::new(1);
     let dir = open(&rt).expect("an empty folder");
     let file = || META.to_owned();
-    let other = DataDirOptions { node_id: BrokerId(2), ..options() };
+    let other = DataDirOptions {
+        node_id: BrokerId(2),
+        ..options()
+    };
     let error = rt.block_on(DataDir::open(&rt, other)).err();
     let (found, expected) = (BrokerId(1), BrokerId(2));
-    assert_eq!(error, Some(DataDirError::OtherNode { file: file(), found, expected }));
-    let other = DataDirOptions { cluster_id: Some("x".to_owned()), ..options() };
+    assert_eq!(
+        error,
+        Some(DataDirError::OtherNode {
+            file: file(),
+            found,
+            expected
+        })
+    );
+    let other = DataDirOptions {
+        cluster_id: Some("x".to_owned()),
+        ..options()
+    };
     let error = rt.block_on(DataDir::open(&rt, other)).err();
     let (found, expected) = (dir.cluster_id().to_owned(), "x".to_owned());
-    assert_eq!(error, Some(DataDirError::OtherCluster { file: file(), found, expected }));
+    assert_eq!(
+        error,
+        Some(DataDirError::OtherCluster {
+            file: file(),
+            found,
+            expected
+        })
+    );
     rt.disk().corrupt(META, 7, 2);
-    assert_eq!(open(&rt).err(), Some(DataDirError::Damaged { file: file() }));
+    assert_eq!(
+        open(&rt).err(),
+        Some(DataDirError::Damaged { file: file() })
+    );
     let newer = coding_of(9);
     rt.block_on(rt.disk().publish(META, newer)).expect("space");
-    assert_eq!(open(&rt).err(), Some(DataDirError::Newer { file: file(), version: 9 }));
+    assert_eq!(
+        open(&rt).err(),
+        Some(DataDirError::Newer {
+            file: file(),
+            version: 9
+        })
+    );
 }
 
 fn coding_of(version: u8) -> Bytes {
@@ -82,7 +123,8 @@ fn the_clean_marker_is_there_once_after_a_clean_stop() {
     let rt = TestRuntime::new(1);
     let dir = open(&rt).expect("an empty folder");
     let topic_id = TopicId([4; 16]);
-    rt.block_on(dir.close([(topic_id, 0, entry(50))])).expect("space");
+    rt.block_on(dir.close([(topic_id, 0, entry(50))]))
+        .expect("space");
     let rt = rt.power_loss(NOTHING_KEPT);
     let dir = open(&rt).expect("ours");
     assert!(dir.was_clean());
@@ -90,7 +132,10 @@ fn the_clean_marker_is_there_once_after_a_clean_stop() {
     assert_eq!(dir.checkpoint_of(topic_id, 1), None);
     let rt = rt.power_loss(NOTHING_KEPT);
     let dir = open(&rt).expect("ours");
-    assert!(!dir.was_clean(), "a run that crashes while it loads was not clean");
+    assert!(
+        !dir.was_clean(),
+        "a run that crashes while it loads was not clean"
+    );
     assert_eq!(dir.checkpoint_of(topic_id, 0), Some(entry(50)));
 }
 
@@ -100,7 +145,8 @@ fn a_checkpoint_file_survives_whole_or_is_known_to_be_damaged() {
     let dir = open(&rt).expect("an empty folder");
     let topic_id = TopicId([4; 16]);
     for synced in 0..3 {
-        rt.block_on(dir.publish_checkpoint([(topic_id, 0, entry(synced))])).expect("space");
+        rt.block_on(dir.publish_checkpoint([(topic_id, 0, entry(synced))]))
+            .expect("space");
     }
     let len = rt.disk().read(CHECKPOINT).expect("published").len() as u64;
     for bit in 0..len * 8 {
@@ -110,34 +156,54 @@ fn a_checkpoint_file_survives_whole_or_is_known_to_be_damaged() {
         assert_eq!(dir.checkpoint_of(topic_id, 0), None);
         rt.disk().corrupt(CHECKPOINT, bit / 8, (bit % 8) as u8);
     }
-    assert_eq!(open(&rt).expect("ours").checkpoint_of(topic_id, 0), Some(entry(2)));
+    assert_eq!(
+        open(&rt).expect("ours").checkpoint_of(topic_id, 0),
+        Some(entry(2))
+    );
 }
 
 #[test]
 fn a_deleted_partition_frees_its_name_and_its_files_go_later() {
     let rt = TestRuntime::new(1);
     let dir = open(&rt).expect("an empty folder");
-    let name = TopicPartition { topic: "a-b".into(), partition: 10 };
+    let name = TopicPartition {
+        topic: "a-b".into(),
+        partition: 10,
+    };
     let topic_id = TopicId([0xab; 16]);
     for _ in 0..2 {
         rt.disk().create_dir("a-b-10").expect("space");
         let file = rt.disk().create("a-b-10/0.msg").expect("a new folder");
         file.append(&[b"x"]).expect("space");
         assert_eq!(dir.partitions(), Ok(vec![name.clone()]));
-        rt.block_on(dir.delete_partition(&name, topic_id)).expect("space");
+        rt.block_on(dir.delete_partition(&name, topic_id))
+            .expect("space");
         assert_eq!(dir.partitions(), Ok(vec![]));
     }
     let rt = rt.kill();
     let dir = open(&rt).expect("ours");
     assert_eq!(dir.remove_deleted(), Ok(1));
     assert_eq!(dir.remove_deleted(), Ok(0));
-    rt.block_on(dir.delete_partition(&name, topic_id)).expect("it is gone already");
+    rt.block_on(dir.delete_partition(&name, topic_id))
+        .expect("it is gone already");
 }
 
 #[test]
 fn only_names_of_partitions_are_partitions() {
-    assert_eq!(parse_folder("a-0").map(|name| name.to_string()), Some("a-0".to_owned()));
-    for name in ["a", "-0", "a-", "a-01", "a-x", "~00-1", "a b-1", "a-4294967296"] {
+    assert_eq!(
+        parse_folder("a-0").map(|name| name.to_string()),
+        Some("a-0".to_owned())
+    );
+    for name in [
+        "a",
+        "-0",
+        "a-",
+        "a-01",
+        "a-x",
+        "~00-1",
+        "a b-1",
+        "a-4294967296",
+    ] {
         assert_eq!(parse_folder(name), None, "{name}");
     }
 }

@@ -45,11 +45,17 @@ impl<R: Runtime> Log<R> {
         if let Some(current) = self.epochs.newest()
             && epoch < current
         {
-            return Err(AppendError::StaleEpoch { current, asked: epoch });
+            return Err(AppendError::StaleEpoch {
+                current,
+                asked: epoch,
+            });
         }
         if let Some(batch) = producers::incoming(batch.facts()) {
             let expiry_ms = self.config.producer_expiry_ms;
-            match self.producers.check(&batch, self.end(), now_ms, expiry_ms)? {
+            match self
+                .producers
+                .check(&batch, self.end(), now_ms, expiry_ms)?
+            {
                 Verdict::New => {}
                 Verdict::Duplicate(old) => {
                     return Ok(Appended {
@@ -64,16 +70,23 @@ impl<R: Runtime> Log<R> {
         }
         let rolled = self.roll_is_due(batch, now_ms);
         if rolled {
-            self.roll_segment(now_ms).map_err(|error| self.append_refused(error))?;
+            self.roll_segment(now_ms)
+                .map_err(|error| self.append_refused(error))?;
         }
         let base = self.end();
         batch.assign(base, epoch);
         let file = self.last_mut().cache_mut().file.clone();
         let file = file.expect("the active segment keeps its file open");
-        let position =
-            file.append(&[batch.bytes()]).map_err(|error| self.append_refused(error))?;
+        let position = file
+            .append(&[batch.bytes()])
+            .map_err(|error| self.append_refused(error))?;
         let segment = self.last();
-        assert_eq!(position, segment.len, "somebody else wrote to {}", segment.name());
+        assert_eq!(
+            position,
+            segment.len,
+            "somebody else wrote to {}",
+            segment.name()
+        );
         let head = BatchHead {
             first_offset: base.plus(u64::from(batch.facts().base_delta)),
             facts: batch.facts().clone(),
@@ -98,7 +111,10 @@ impl<R: Runtime> Log<R> {
         if let Some(current) = self.epochs.newest()
             && epoch < current
         {
-            return Err(AppendError::StaleEpoch { current, asked: epoch });
+            return Err(AppendError::StaleEpoch {
+                current,
+                asked: epoch,
+            });
         }
         self.assign_epoch(epoch, self.end());
         Ok(())
@@ -126,7 +142,11 @@ impl<R: Runtime> Log<R> {
         let entry = IndexEntry {
             offset_delta: delta(head.base_offset(), start),
             position: u32::try_from(position).expect("the roll gates keep segments below 4 GiB"),
-            max_before: if self.last().is_empty() { i64::MIN } else { self.active.max_timestamp },
+            max_before: if self.last().is_empty() {
+                i64::MIN
+            } else {
+                self.active.max_timestamp
+            },
         };
         let no = self.last().no;
         if position >= self.active.kv_due {

@@ -32,7 +32,12 @@ impl<R: Runtime> Log<R> {
         disk.create_dir(&folder)?;
         if !disk.list(&folder)?.is_empty() {
             let kind = DiskErrorKind::Exists;
-            return Err(DiskError { op: "create", path: folder, kind }.into());
+            return Err(DiskError {
+                op: "create",
+                path: folder,
+                kind,
+            }
+            .into());
         }
         let mut log = Self::bare(rt, kv, name, topic_id, config);
         log.add_segment(SegmentNo(0), Offset::ZERO, now_ms)?;
@@ -65,7 +70,10 @@ impl<R: Runtime> Log<R> {
         Self {
             disk: rt.disk().clone(),
             kv: kv.cloned(),
-            kv_index: KvIndex { topic_id, partition: name.partition },
+            kv_index: KvIndex {
+                topic_id,
+                partition: name.partition,
+            },
             name: name.clone(),
             folder: folder_of(name),
             topic_id,
@@ -112,7 +120,10 @@ impl<R: Runtime> Log<R> {
         // Every byte of it will have been written by this process.
         cache.verified = (0, u64::MAX);
         self.segments.push(segment);
-        self.active = Active { last_print: self.active.last_print, ..Active::empty(start) };
+        self.active = Active {
+            last_print: self.active.last_print,
+            ..Active::empty(start)
+        };
         self.folder_dirty = true;
         Ok(())
     }

@@ -79,7 +79,11 @@ impl<R: Runtime> Log<R> {
     /// Bytes of memory that the log's tables take, for the operator's figures.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        let indexes: usize = self.segments.iter().map(|segment| segment.memory_bytes()).sum();
+        let indexes: usize = self
+            .segments
+            .iter()
+            .map(|segment| segment.memory_bytes())
+            .sum();
         let segments = self.segments.capacity() * size_of_val(self.last());
         size_of_val(self) + indexes + segments + self.producers.len() * 256
     }
@@ -87,7 +91,12 @@ impl<R: Runtime> Log<R> {
     /// Drops files and indexes of sealed segments that nobody used since the last call; answers
     /// how many. For the sweeper.
     pub fn release_idle(&mut self) -> usize {
-        let Some((_, sealed)) = self.segments.split_last_mut() else { return 0 };
-        sealed.iter_mut().map(|segment| usize::from(segment.release_idle())).sum()
+        let Some((_, sealed)) = self.segments.split_last_mut() else {
+            return 0;
+        };
+        sealed
+            .iter_mut()
+            .map(|segment| usize::from(segment.release_idle()))
+            .sum()
     }
 }

@@ -20,7 +20,9 @@ impl<R: Runtime> Log<R> {
     /// The offset that the next record gets.
     #[must_use]
     pub fn end(&self) -> Offset {
-        self.segments.last().map_or(self.start, |segment| segment.end)
+        self.segments
+            .last()
+            .map_or(self.start, |segment| segment.end)
     }
 
     /// Every record below is on the platter, with the names that lead to it.
@@ -74,8 +76,9 @@ impl<R: Runtime> Log<R> {
                 continue;
             }
             let (mut hops, _) = self.hops_from(segment, |index| index.floor_time(timestamp))?;
-            while let Some((at, head)) =
-                hops.next().map_err(|error| self.read_error(segment, error))?
+            while let Some((at, head)) = hops
+                .next()
+                .map_err(|error| self.read_error(segment, error))?
             {
                 if head.base_offset() >= limit {
                     return Ok(None);
@@ -102,7 +105,10 @@ impl<R: Runtime> Log<R> {
         head: &BatchHead,
         timestamp: i64,
     ) -> Result<Option<(Offset, i64)>, ReadError> {
-        if matches!(head.facts.kind, BatchKind::Placeholder | BatchKind::SegmentHeader) {
+        if matches!(
+            head.facts.kind,
+            BatchKind::Placeholder | BatchKind::SegmentHeader
+        ) {
             return Ok(None);
         }
         let bytes = file.view(at, head.len())?;
@@ -142,7 +148,11 @@ impl<R: Runtime> Log<R> {
             };
             max = max.max(here);
         }
-        if max < 0 { Ok(None) } else { self.offset_for_time(max, limit) }
+        if max < 0 {
+            Ok(None)
+        } else {
+            self.offset_for_time(max, limit)
+        }
     }
 
     /// The largest timestamp of the batches of `segment` between the log start and `limit`.
@@ -151,15 +161,21 @@ impl<R: Runtime> Log<R> {
         segment: &Segment<FileOf<R>>,
         limit: Offset,
     ) -> Result<i64, ReadError> {
-        let from = if segment.start >= self.start { limit } else { self.start };
-        let (mut hops, entry) =
-            self.hops_from(segment, |index| index.floor_offset(delta(from, segment.start)))?;
+        let from = if segment.start >= self.start {
+            limit
+        } else {
+            self.start
+        };
+        let (mut hops, entry) = self.hops_from(segment, |index| {
+            index.floor_offset(delta(from, segment.start))
+        })?;
         let mut max = match entry {
             Some(entry) if segment.start >= self.start => entry.max_before.max(-1),
             _ => -1,
         };
-        while let Some((at, head)) =
-            hops.next().map_err(|error| self.read_error(segment, error))?
+        while let Some((at, head)) = hops
+            .next()
+            .map_err(|error| self.read_error(segment, error))?
         {
             if head.base_offset() >= limit {
                 break;

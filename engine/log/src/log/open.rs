@@ -67,7 +67,12 @@ impl<R: Runtime> Log<R> {
         options: OpenOptions,
         now_ms: i64,
     ) -> Result<(Self, RecoveryReport), LogError> {
-        let OpenOptions { topic_id, config, clean, checkpoint } = options;
+        let OpenOptions {
+            topic_id,
+            config,
+            clean,
+            checkpoint,
+        } = options;
         let mut log = Self::bare(rt, kv, name, topic_id, config);
         let mut report = RecoveryReport::default();
         let files = Files::of(&log.disk.list(&log.folder)?);
@@ -103,7 +108,11 @@ impl<R: Runtime> Log<R> {
         if !log.snapshots.unproven.is_empty() {
             log.take_snapshot();
         }
-        for segment in log.segments.split_last_mut().map_or(&mut [][..], |(_, sealed)| sealed) {
+        for segment in log
+            .segments
+            .split_last_mut()
+            .map_or(&mut [][..], |(_, sealed)| sealed)
+        {
             segment.cache_mut().file = None;
         }
         log.check();
@@ -123,7 +132,10 @@ impl<R: Runtime> Log<R> {
         match PartitionMeta::decode(&self.disk.read(&path)?) {
             MetaRead::Good(meta) if meta.topic_id == self.topic_id => Ok(Some(meta)),
             MetaRead::Good(meta) => Err(self.other_topic(meta.topic_id)),
-            MetaRead::Newer(version) => Err(LogError::NewerFormat { file: path, version }),
+            MetaRead::Newer(version) => Err(LogError::NewerFormat {
+                file: path,
+                version,
+            }),
             MetaRead::Damaged => {
                 report.meta_rebuilt = true;
                 self.meta_dirty = true;
@@ -133,7 +145,11 @@ impl<R: Runtime> Log<R> {
     }
 
     fn other_topic(&self, found: highwater_types::TopicId) -> LogError {
-        LogError::OtherTopic { folder: self.folder.clone(), found, expected: self.topic_id }
+        LogError::OtherTopic {
+            folder: self.folder.clone(),
+            found,
+            expected: self.topic_id,
+        }
     }
 
     /// Opens every segment file and orders them. A file whose header never arrived holds nothing
@@ -163,7 +179,10 @@ impl<R: Runtime> Log<R> {
                 }
             };
             // A higher number was written later: it replaces what starts where it does.
-            while self.segments.last().is_some_and(|last| last.start >= segment.start)
+            while self
+                .segments
+                .last()
+                .is_some_and(|last| last.start >= segment.start)
                 && segment.broken.is_none()
             {
                 let old = self.segments.pop().expect("the loop saw one");
@@ -186,16 +205,25 @@ impl<R: Runtime> Log<R> {
     ) -> Result<Result<Segment<FileOf<R>>, Corrupt>, LogError> {
         let path = crate::segment::path(&self.folder, no, naming);
         let file = self.disk.open(&path)?;
-        let corrupt = |reason| Ok(Err(Corrupt { at: Position(0), reason }));
+        let corrupt = |reason| {
+            Ok(Err(Corrupt {
+                at: Position(0),
+                reason,
+            }))
+        };
         let header = match read_header(&file, len) {
             Ok(Some(header)) => header,
             Ok(None) => return corrupt(CorruptReason::Lengths),
             Err(ScanError::Disk(error)) => return Err(error.into()),
             // A newer release would have written the last segment; elsewhere it is damage.
-            Err(ScanError::Corrupt(Corrupt { reason: CorruptReason::Version(version), .. }))
-                if version > 0 && is_last =>
-            {
-                return Err(LogError::NewerFormat { file: path, version });
+            Err(ScanError::Corrupt(Corrupt {
+                reason: CorruptReason::Version(version),
+                ..
+            })) if version > 0 && is_last => {
+                return Err(LogError::NewerFormat {
+                    file: path,
+                    version,
+                });
             }
             Err(ScanError::Corrupt(corrupt)) => return Ok(Err(corrupt)),
         };
@@ -217,7 +245,9 @@ impl<R: Runtime> Log<R> {
         len: u64,
         corrupt: Corrupt,
     ) -> Result<Segment<FileOf<R>>, LogError> {
-        let file = self.disk.open(&crate::segment::path(&self.folder, no, Naming::Segment))?;
+        let file = self
+            .disk
+            .open(&crate::segment::path(&self.folder, no, Naming::Segment))?;
         let mut start = self.start;
         if let Some(before) = self.segments.last() {
             let file = before.file(&self.disk, &self.folder)?;
@@ -245,7 +275,10 @@ impl<R: Runtime> Log<R> {
         naming: Naming,
     ) -> Result<(), LogError> {
         self.folder_dirty = true;
-        match self.disk.remove(&crate::segment::path(&self.folder, no, naming)) {
+        match self
+            .disk
+            .remove(&crate::segment::path(&self.folder, no, naming))
+        {
             Err(error) if error.kind != DiskErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),
         }
@@ -253,7 +286,9 @@ impl<R: Runtime> Log<R> {
 
     /// Whether the folder is exactly what a clean stop left.
     fn is_clean(&self, marker: bool, files: &Files, checkpoint: Option<&LogCheckpoint>) -> bool {
-        let (Some(last), Some(point)) = (self.segments.last(), checkpoint) else { return false };
+        let (Some(last), Some(point)) = (self.segments.last(), checkpoint) else {
+            return false;
+        };
         let is_whole = last.no == point.segment && last.len == point.position;
         marker && point.clean && is_whole && last.broken.is_none() && files.rescues.is_empty()
     }
@@ -273,8 +308,11 @@ impl<R: Runtime> Log<R> {
         self.active = super::Active::empty(checkpoint.synced);
         self.active.max_timestamp = checkpoint.max_timestamp;
         self.active.first_timestamp = checkpoint.first_timestamp;
-        let (is_empty, len, created_ms) =
-            (self.last().is_empty(), self.last().len, self.last().created_ms);
+        let (is_empty, len, created_ms) = (
+            self.last().is_empty(),
+            self.last().len,
+            self.last().created_ms,
+        );
         self.active.first_append_ms = (!is_empty).then_some(created_ms.min(now_ms));
         self.active.kv_due = len;
         self.last_mut().cache_mut().verified = (len, u64::MAX);
@@ -282,7 +320,9 @@ impl<R: Runtime> Log<R> {
 
     /// The epoch list from `partition.meta`, or what its absence means; the replay adds the rest.
     fn load_epochs(&mut self, meta: Option<PartitionMeta>, recovery: &mut Recovery) {
-        let newest = recovery.checkpoint.and_then(|checkpoint| checkpoint.epoch_newest);
+        let newest = recovery
+            .checkpoint
+            .and_then(|checkpoint| checkpoint.epoch_newest);
         let first = self.segments[0].start;
         self.epochs = match meta {
             Some(meta) => meta.epochs,

@@ -45,10 +45,18 @@ impl<R: Runtime> Log<R> {
     ) -> Result<ReadSlice, ReadError> {
         let (start, end) = (self.start, self.end());
         if from < start || from > end {
-            return Err(ReadError::OutOfRange { asked: from, start, end });
+            return Err(ReadError::OutOfRange {
+                asked: from,
+                start,
+                end,
+            });
         }
         // Of an offline log only what is certainly on the platter is served.
-        let end = if self.failed.is_some() { self.synced.offset } else { end };
+        let end = if self.failed.is_some() {
+            self.synced.offset
+        } else {
+            end
+        };
         let segment = &self.segments[self.segment_at(from)];
         let limit = limit.min(end).min(segment.end);
         let empty = ReadSlice {
@@ -69,8 +77,13 @@ impl<R: Runtime> Log<R> {
         let (base, at) = (first.head.base_offset(), first.at);
         let (end_at, end) = self.extent(segment, &first, limit, max_bytes);
         let bytes = first.file.view(at, (end_at - at) as usize)?;
-        let slice =
-            ReadSlice { bytes, base, end, segment: segment.no, position: Position(at) };
+        let slice = ReadSlice {
+            bytes,
+            base,
+            end,
+            segment: segment.no,
+            position: Position(at),
+        };
         self.verified(segment, slice)
     }
 
@@ -85,12 +98,19 @@ impl<R: Runtime> Log<R> {
         let target = first.at.saturating_add(max_bytes as u64);
         let mut fits = (first.at + first.head.len() as u64, first.head.end_offset());
         let limit_delta = delta(limit, segment.start);
-        let entry = segment.cache().index.as_ref().and_then(|i| i.floor_place(target, limit_delta));
+        let entry = segment
+            .cache()
+            .index
+            .as_ref()
+            .and_then(|i| i.floor_place(target, limit_delta));
         if let Some(entry) = entry
             && u64::from(entry.position) > fits.0
             && self.entry_hits(segment, &first.file, entry) == Ok(true)
         {
-            fits = (u64::from(entry.position), segment.start.plus(entry.offset_delta.into()));
+            fits = (
+                u64::from(entry.position),
+                segment.start.plus(entry.offset_delta.into()),
+            );
         }
         let mut hops = Hops::new(&first.file, fits.0, segment.len).until(segment.end);
         // Damage behind what fits is told to whoever reads there.
@@ -141,7 +161,11 @@ impl<R: Runtime> Log<R> {
         slice.end = end;
         let good_end = at + good as u64;
         let touches = at <= to && from <= good_end;
-        let range = if touches { (from.min(at), to.max(good_end)) } else { (at, good_end) };
+        let range = if touches {
+            (from.min(at), to.max(good_end))
+        } else {
+            (at, good_end)
+        };
         segment.cache().verified = range;
         Ok(slice)
     }

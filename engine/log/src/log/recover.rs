@@ -48,7 +48,14 @@ impl Recovery {
     ) -> Self {
         let snapshots_synced = checkpoint.map_or(Offset::ZERO, |checkpoint| checkpoint.synced);
         let (epochs_from, producers_from) = (None, None);
-        Self { checkpoint, now_ms, report, epochs_from, producers_from, snapshots_synced }
+        Self {
+            checkpoint,
+            now_ms,
+            report,
+            epochs_from,
+            producers_from,
+            snapshots_synced,
+        }
     }
 }
 
@@ -72,7 +79,9 @@ impl<R: Runtime> Log<R> {
             }
         }
         if self.segments.is_empty() {
-            let synced = recovery.checkpoint.map_or(Offset::ZERO, |point| point.synced);
+            let synced = recovery
+                .checkpoint
+                .map_or(Offset::ZERO, |point| point.synced);
             if synced > self.start {
                 recovery.report.missing = Some((self.start, synced));
             }
@@ -96,7 +105,9 @@ impl<R: Runtime> Log<R> {
             max_timestamp: point.max_timestamp,
             first_timestamp: point.first_timestamp,
             producers_empty: false,
-            epoch_newest: recovery.checkpoint.and_then(|checkpoint| checkpoint.epoch_newest),
+            epoch_newest: recovery
+                .checkpoint
+                .and_then(|checkpoint| checkpoint.epoch_newest),
         };
         // Names are durable up to the segment in which something was synced, and no further.
         let synced_in = recovery.checkpoint.filter(|point| point.position > 0);
@@ -132,8 +143,12 @@ impl<R: Runtime> Log<R> {
 
     fn recovery_point(&self, recovery: &Recovery) -> RecoveryPoint {
         let start_of = |at| self.start_point(at);
-        let Some(checkpoint) = recovery.checkpoint else { return start_of(0) };
-        let at = self.segments.partition_point(|segment| segment.no < checkpoint.segment);
+        let Some(checkpoint) = recovery.checkpoint else {
+            return start_of(0);
+        };
+        let at = self
+            .segments
+            .partition_point(|segment| segment.no < checkpoint.segment);
         let Some(segment) = self.segments.get(at) else {
             // The segment is gone, with synced records: what is left is checked where it ends.
             return start_of(self.segments.len() - 1);
@@ -181,9 +196,8 @@ impl<R: Runtime> Log<R> {
             segment.cache_mut().verified = (position, u64::MAX);
             active.first_append_ms = has_data.then_some(created_ms.min(recovery.now_ms));
             active.kv_due = good;
-            let joins = |next: &crate::segment::Segment<_>| {
-                next.broken.is_none() && next.start == offset
-            };
+            let joins =
+                |next: &crate::segment::Segment<_>| next.broken.is_none() && next.start == offset;
             let goes_on = self.segments.get(at + 1).is_some_and(joins);
             // A power loss may bring back some files of deleted segments and not others.
             let is_deleted = |next: &crate::segment::Segment<_>| next.start <= self.start;
@@ -240,7 +254,14 @@ impl<R: Runtime> Log<R> {
             }
             if head.base_offset() < offset {
                 let reason = CorruptReason::Offsets;
-                return Ok((good, offset, Some(Corrupt { at: Position(batch_at), reason })));
+                return Ok((
+                    good,
+                    offset,
+                    Some(Corrupt {
+                        at: Position(batch_at),
+                        reason,
+                    }),
+                ));
             }
             match verify_batch(&file, batch_at, &head) {
                 Ok(()) => {}
@@ -253,11 +274,7 @@ impl<R: Runtime> Log<R> {
         }
     }
 
-    fn drop_segments_after(
-        &mut self,
-        at: usize,
-        recovery: &mut Recovery,
-    ) -> Result<(), LogError> {
+    fn drop_segments_after(&mut self, at: usize, recovery: &mut Recovery) -> Result<(), LogError> {
         while self.segments.len() > at + 1 {
             let dropped = self.segments.pop().expect("the loop saw one");
             if dropped.len > FIRST_AT {

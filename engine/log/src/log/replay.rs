@@ -39,7 +39,11 @@ impl<R: Runtime> Log<R> {
                 self.adopt_snapshot(*offset, is_synced);
                 continue;
             }
-            let snapshot = self.disk.read(&path).ok().and_then(|c| producers::decode(&c));
+            let snapshot = self
+                .disk
+                .read(&path)
+                .ok()
+                .and_then(|c| producers::decode(&c));
             match snapshot {
                 Some(snapshot) if snapshot.offset == *offset && self.fits(&snapshot) => {
                     self.producers = snapshot.producers;
@@ -61,18 +65,27 @@ impl<R: Runtime> Log<R> {
 
     /// Whether the batch that ends at the snapshot's offset is the one it was taken after.
     fn fits(&self, snapshot: &producers::Snapshot) -> bool {
-        let Some(last) = snapshot.offset.0.checked_sub(1).map(Offset) else { return true };
+        let Some(last) = snapshot.offset.0.checked_sub(1).map(Offset) else {
+            return true;
+        };
         // Nothing below the log start is ever cut; its segments may be gone, in any mix.
         if snapshot.offset <= self.start.max(self.segments[0].start) {
             return true;
         }
-        let after = self.segments.partition_point(|segment| segment.start <= last);
+        let after = self
+            .segments
+            .partition_point(|segment| segment.start <= last);
         let Some(segment) = after.checked_sub(1).map(|at| &self.segments[at]) else {
             return true;
         };
-        let Ok(found) = self.seek(segment, last) else { return false };
+        let Ok(found) = self.seek(segment, last) else {
+            return false;
+        };
         let len = found.head.len().min(64);
-        let print = found.file.view(found.at, len).map(|bytes| fingerprint(&bytes));
+        let print = found
+            .file
+            .view(found.at, len)
+            .map(|bytes| fingerprint(&bytes));
         found.head.end_offset() == snapshot.offset && print == Ok(snapshot.print)
     }
 
@@ -106,7 +119,8 @@ impl<R: Runtime> Log<R> {
                 if head.base_offset() >= epochs_from
                     && self.epochs.epoch_at(head.base_offset()) != epoch
                 {
-                    self.epochs.assign(head.facts.leader_epoch, head.base_offset());
+                    self.epochs
+                        .assign(head.facts.leader_epoch, head.base_offset());
                 }
                 if head.base_offset() >= producers_from {
                     self.producers.appended(&head, recovery.now_ms);
@@ -132,11 +146,20 @@ impl<R: Runtime> Log<R> {
 
     /// The mark of the last batch; 0 when it is not in the log any more.
     fn print_at_end(&self) -> u32 {
-        let Some(last) = self.end().0.checked_sub(1).map(Offset) else { return 0 };
-        let Some(segment) = self.segments.iter().rev().find(|segment| segment.start <= last) else {
+        let Some(last) = self.end().0.checked_sub(1).map(Offset) else {
             return 0;
         };
-        let Ok(found) = self.seek(segment, last) else { return 0 };
+        let Some(segment) = self
+            .segments
+            .iter()
+            .rev()
+            .find(|segment| segment.start <= last)
+        else {
+            return 0;
+        };
+        let Ok(found) = self.seek(segment, last) else {
+            return 0;
+        };
         let view = found.file.view(found.at, found.head.len().min(64));
         view.map_or(0, |bytes| fingerprint(&bytes))
     }

@@ -89,9 +89,13 @@ impl<R: Runtime> Log<R> {
             && last.start >= start
         {
             let old = self.segments.pop().expect("the loop saw one");
-            self.rescued.push(Original::Remove { path: old.path(&self.folder) });
+            self.rescued.push(Original::Remove {
+                path: old.path(&self.folder),
+            });
         }
-        let Some(last) = self.segments.last() else { return Ok(()) };
+        let Some(last) = self.segments.last() else {
+            return Ok(());
+        };
         if last.end > start {
             let position = match self.seek(last, start) {
                 Ok(found) => found.at,
@@ -123,10 +127,17 @@ impl<R: Runtime> Log<R> {
         }
         let mut parts = Vec::new();
         for at in point.at..self.segments.len() {
-            let from = if at == point.at { point.position } else { FIRST_AT };
+            let from = if at == point.at {
+                point.position
+            } else {
+                FIRST_AT
+            };
             parts.push((at, from, self.segments[at].len));
         }
-        let bytes: u64 = parts.iter().map(|(_, from, to)| to.saturating_sub(*from)).sum();
+        let bytes: u64 = parts
+            .iter()
+            .map(|(_, from, to)| to.saturating_sub(*from))
+            .sum();
         if bytes > RESCUE_BYTES_MAX {
             recovery.report.rescue_too_large = true;
             return self.cut_files();
@@ -177,7 +188,9 @@ impl<R: Runtime> Log<R> {
         let mut active = self.active;
         for old in self.segments.split_off(point.at + 1) {
             active.max_timestamp = active.max_timestamp.max(self.sealed_max(&old));
-            self.rescued.push(Original::Remove { path: old.path(&self.folder) });
+            self.rescued.push(Original::Remove {
+                path: old.path(&self.folder),
+            });
         }
         let path = self.segments[point.at].path(&self.folder);
         let old = &mut self.segments[point.at];
@@ -185,7 +198,10 @@ impl<R: Runtime> Log<R> {
         active.max_timestamp = active.max_timestamp.max(sealed_max);
         if point.position > FIRST_AT {
             (old.len, old.end) = (point.position, point.offset);
-            self.rescued.push(Original::Cut { no: old.no, len: point.position });
+            self.rescued.push(Original::Cut {
+                no: old.no,
+                len: point.position,
+            });
             let cache = old.cache_mut();
             cache.index = None;
             cache.max_timestamp = None;
@@ -235,7 +251,9 @@ impl<R: Runtime> Log<R> {
     }
 
     fn cut_original(&mut self, no: SegmentNo, len: u64) {
-        let Some(segment) = self.segments.iter().find(|segment| segment.no == no) else { return };
+        let Some(segment) = self.segments.iter().find(|segment| segment.no == no) else {
+            return;
+        };
         if let Ok(file) = segment.file(&self.disk, &self.folder)
             && file.len() > len
             && file.truncate(len).is_ok()

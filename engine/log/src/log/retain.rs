@@ -33,7 +33,9 @@ impl<R: Runtime> Log<R> {
         let mut retained = Retained::default();
         self.meta_stalled = false;
         if self.failed.is_none() {
-            retained.producers = self.producers.expire(now_ms, self.config.producer_expiry_ms);
+            retained.producers = self
+                .producers
+                .expire(now_ms, self.config.producer_expiry_ms);
             while self.first_may_go(limit, now_ms) {
                 if self.segments.len() == 1 {
                     match self.roll(now_ms) {
@@ -65,7 +67,9 @@ impl<R: Runtime> Log<R> {
         }
         let is_large = |most: u64| self.size() - first.len >= most;
         self.config.retention_bytes.is_some_and(is_large)
-            || self.expiry_ms_of_first().is_some_and(|expiry_ms| now_ms > expiry_ms)
+            || self
+                .expiry_ms_of_first()
+                .is_some_and(|expiry_ms| now_ms > expiry_ms)
     }
 
     /// When the newest record of the first segment becomes older than `retention.ms`. A segment
@@ -123,7 +127,11 @@ impl<R: Runtime> Log<R> {
     pub fn delete_before(&mut self, offset: Offset) -> Result<Offset, ReadError> {
         let (start, end) = (self.start, self.end());
         if offset > end {
-            return Err(ReadError::OutOfRange { asked: offset, start, end });
+            return Err(ReadError::OutOfRange {
+                asked: offset,
+                start,
+                end,
+            });
         }
         self.move_start(offset);
         self.check();
@@ -168,12 +176,14 @@ impl<R: Runtime> Log<R> {
         });
         let below_start = self.segments.len() > 1 && self.segments[0].end <= self.start;
         let now = (over_size || below_start).then_some(now_ms);
-        let doomed = self.doomed.iter().filter(|doomed| {
-            doomed.end <= self.start_published && doomed.syncs <= self.syncs_done
-        });
+        let doomed = self
+            .doomed
+            .iter()
+            .filter(|doomed| doomed.end <= self.start_published && doomed.syncs <= self.syncs_done);
         let times = [
             now,
-            self.idle_roll_due_ms().filter(|_| self.last().naming == Naming::Segment),
+            self.idle_roll_due_ms()
+                .filter(|_| self.last().naming == Naming::Segment),
             self.expiry_ms_of_first(),
             doomed.map(|doomed| doomed.due_ms).min(),
         ];
@@ -187,7 +197,9 @@ impl<R: Runtime> Log<R> {
 
     /// Refuses with the failure that took the log offline.
     pub(super) fn online(&self) -> Result<(), AppendError> {
-        self.failed.clone().map_or(Ok(()), |error| Err(AppendError::Failed(error)))
+        self.failed
+            .clone()
+            .map_or(Ok(()), |error| Err(AppendError::Failed(error)))
     }
 }
 

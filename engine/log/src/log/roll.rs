@@ -112,14 +112,22 @@ impl<R: Runtime> Log<R> {
         if let Some(index) = &mut cache.index {
             index.shrink();
         }
-        let file = cache.file.clone().expect("the active segment keeps its file open");
+        let file = cache
+            .file
+            .clone()
+            .expect("the active segment keeps its file open");
         match file.seal() {
             // What stays reserved is wasted space, no more.
-            Ok(()) | Err(DiskError { kind: DiskErrorKind::Full, .. }) => {}
+            Ok(())
+            | Err(DiskError {
+                kind: DiskErrorKind::Full,
+                ..
+            }) => {}
             Err(error) => return Err(error),
         }
         if self.kv.is_some() {
-            self.kv_pending.push(self.kv_index.put_summary(no, len, max_timestamp));
+            self.kv_pending
+                .push(self.kv_index.put_summary(no, len, max_timestamp));
         }
         self.take_snapshot();
         self.check();

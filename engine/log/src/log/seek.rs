@@ -30,7 +30,11 @@ impl<R: Runtime> Log<R> {
         loop {
             match hops.next() {
                 Ok(Some((at, head))) if head.end_offset() > offset => {
-                    return Ok(Found { file: hops.file().clone(), at, head });
+                    return Ok(Found {
+                        file: hops.file().clone(),
+                        at,
+                        head,
+                    });
                 }
                 Ok(Some(_)) => {}
                 Ok(None) => return Err(self.missing(segment, hops.at(), offset)),
@@ -50,7 +54,10 @@ impl<R: Runtime> Log<R> {
         self.ensure_index(segment, &file)?;
         let picked = segment.cache().index.as_ref().and_then(&pick);
         let Some(entry) = picked else {
-            return Ok((Hops::new(&file, FIRST_AT, segment.len).until(segment.end), None));
+            return Ok((
+                Hops::new(&file, FIRST_AT, segment.len).until(segment.end),
+                None,
+            ));
         };
         if self.entry_hits(segment, &file, entry)? {
             let hops = Hops::new(&file, u64::from(entry.position), segment.len).until(segment.end);
@@ -62,7 +69,10 @@ impl<R: Runtime> Log<R> {
         self.build_index(segment, &file, PositionIndex::default())?;
         let entry = segment.cache().index.as_ref().and_then(&pick);
         let from = entry.map_or(FIRST_AT, |entry| u64::from(entry.position));
-        Ok((Hops::new(&file, from, segment.len).until(segment.end), entry))
+        Ok((
+            Hops::new(&file, from, segment.len).until(segment.end),
+            entry,
+        ))
     }
 
     /// The file of a segment whose header could be read.
@@ -71,7 +81,10 @@ impl<R: Runtime> Log<R> {
         segment: &Segment<FileOf<R>>,
     ) -> Result<FileOf<R>, ReadError> {
         if let Some(corrupt) = segment.broken {
-            return Err(ReadError::Corrupt { file: segment.path(&self.folder), corrupt });
+            return Err(ReadError::Corrupt {
+                file: segment.path(&self.folder),
+                corrupt,
+            });
         }
         Ok(segment.file(&self.disk, &self.folder)?)
     }
@@ -126,7 +139,11 @@ impl<R: Runtime> Log<R> {
         mut index: PositionIndex,
     ) -> Result<(), ReadError> {
         let is_active = segment.no == self.last().no;
-        let every = if is_active { self.config.index_bytes } else { KV_BYTES };
+        let every = if is_active {
+            self.config.index_bytes
+        } else {
+            KV_BYTES
+        };
         let last = index.last();
         let from = last.map_or(FIRST_AT, |entry| u64::from(entry.position));
         let mut max = last.map_or(i64::MIN, |entry| entry.max_before);
@@ -167,10 +184,7 @@ impl<R: Runtime> Log<R> {
     }
 
     /// The largest timestamp in `segment`, -1 for none.
-    pub(super) fn max_timestamp_of(
-        &self,
-        segment: &Segment<FileOf<R>>,
-    ) -> Result<i64, ReadError> {
+    pub(super) fn max_timestamp_of(&self, segment: &Segment<FileOf<R>>) -> Result<i64, ReadError> {
         if segment.no == self.last().no {
             return Ok(self.active.max_timestamp);
         }
@@ -178,8 +192,7 @@ impl<R: Runtime> Log<R> {
             return Ok(max);
         }
         let stored = self.kv.as_ref();
-        if let Some(max) =
-            stored.and_then(|kv| self.kv_index.summary(kv, segment.no, segment.len))
+        if let Some(max) = stored.and_then(|kv| self.kv_index.summary(kv, segment.no, segment.len))
         {
             segment.cache().max_timestamp = Some(max);
             return Ok(max);
@@ -201,7 +214,11 @@ impl<R: Runtime> Log<R> {
         at: u64,
         offset: Offset,
     ) -> ReadError {
-        ReadError::Missing { file: segment.path(&self.folder), at, offset }
+        ReadError::Missing {
+            file: segment.path(&self.folder),
+            at,
+            offset,
+        }
     }
 
     pub(super) fn read_error(&self, segment: &Segment<FileOf<R>>, error: ScanError) -> ReadError {
@@ -212,6 +229,9 @@ impl<R: Runtime> Log<R> {
     }
 
     pub(super) fn corrupt(&self, segment: &Segment<FileOf<R>>, corrupt: Corrupt) -> ReadError {
-        ReadError::Corrupt { file: segment.path(&self.folder), corrupt }
+        ReadError::Corrupt {
+            file: segment.path(&self.folder),
+            corrupt,
+        }
     }
 }

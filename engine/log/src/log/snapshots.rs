@@ -33,7 +33,12 @@ pub(crate) struct Snapshots<F> {
 
 impl<F> Default for Snapshots<F> {
     fn default() -> Self {
-        Self { durable: Vec::new(), unproven: Vec::new(), pending: Vec::new(), since_bytes: 0 }
+        Self {
+            durable: Vec::new(),
+            unproven: Vec::new(),
+            pending: Vec::new(),
+            since_bytes: 0,
+        }
     }
 }
 
@@ -60,7 +65,9 @@ impl<R: Runtime> Log<R> {
         let made = match self.disk.create(&path) {
             Err(error) if error.kind == DiskErrorKind::Exists => {
                 // Left by a process that died, or of a tail that was cut.
-                self.disk.remove(&path).and_then(|()| self.disk.create(&path))
+                self.disk
+                    .remove(&path)
+                    .and_then(|()| self.disk.create(&path))
             }
             made => made,
         };
@@ -88,7 +95,12 @@ impl<R: Runtime> Log<R> {
         let is_covered = |log: &Self| {
             let pending = log.snapshots.pending.iter().map(|(offset, _)| offset);
             log.producers.is_empty()
-                || log.snapshots.durable.iter().chain(pending).any(|offset| *offset >= start)
+                || log
+                    .snapshots
+                    .durable
+                    .iter()
+                    .chain(pending)
+                    .any(|offset| *offset >= start)
         };
         if !is_covered(self) {
             self.take_snapshot();
@@ -99,7 +111,9 @@ impl<R: Runtime> Log<R> {
     /// Snapshots at `offsets` are on the platter; older ones that nobody needs go.
     pub(super) fn snapshots_synced(&mut self, offsets: &[Offset]) {
         let snapshots = &mut self.snapshots;
-        snapshots.pending.retain(|(offset, _)| !offsets.contains(offset));
+        snapshots
+            .pending
+            .retain(|(offset, _)| !offsets.contains(offset));
         for offset in offsets {
             if *offset <= self.segments.last().expect("a log has a segment").end {
                 snapshots.durable.push(*offset);

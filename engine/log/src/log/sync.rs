@@ -99,7 +99,11 @@ impl<R: Runtime> SyncJob<R> {
         Ok(SyncDone {
             point: self.point,
             truncations: self.truncations,
-            snapshots: self.snapshots.into_iter().map(|(offset, _)| offset).collect(),
+            snapshots: self
+                .snapshots
+                .into_iter()
+                .map(|(offset, _)| offset)
+                .collect(),
             renamed: self.rename.is_some(),
             meta_start,
             meta_full,
@@ -231,6 +235,8 @@ impl<R: Runtime> Log<R> {
             && self.start == first
             && first == Offset::ZERO
             && self.start_published == Offset::ZERO
-            && entries.iter().all(|(epoch, start)| epoch.0 == 0 && *start == Offset::ZERO)
+            && entries
+                .iter()
+                .all(|(epoch, start)| epoch.0 == 0 && *start == Offset::ZERO)
     }
 }

@@ -27,12 +27,20 @@ pub(super) const TOPIC: TopicId = TopicId([7; 16]);
 pub(super) const NOW_MS: i64 = 1_000_000;
 
 pub(super) fn name() -> TopicPartition {
-    TopicPartition { topic: "orders".into(), partition: 0 }
+    TopicPartition {
+        topic: "orders".into(),
+        partition: 0,
+    }
 }
 
 /// Small segments, so that a test reaches every border.
 pub(super) fn config() -> LogConfig {
-    LogConfig { segment_bytes: 1500, index_bytes: 200, file_delete_delay_ms: 0, ..<_>::default() }
+    LogConfig {
+        segment_bytes: 1500,
+        index_bytes: 200,
+        file_delete_delay_ms: 0,
+        ..<_>::default()
+    }
 }
 
 pub(super) fn create(rt: &TestRuntime) -> TestLog {
@@ -59,7 +67,12 @@ pub(super) fn try_open(
     checkpoint: Option<LogCheckpoint>,
     clean: bool,
 ) -> Result<(TestLog, RecoveryReport), crate::LogError> {
-    let options = OpenOptions { topic_id: TOPIC, config: config(), clean, checkpoint };
+    let options = OpenOptions {
+        topic_id: TOPIC,
+        config: config(),
+        clean,
+        checkpoint,
+    };
     Log::open(rt, None, &name(), options, NOW_MS)
 }
 
@@ -86,14 +99,20 @@ pub(super) fn build(values: &[&str], timestamp: i64, producer: Option<Producer>)
     let mut builder = BatchBuilder::new(Flags::default(), 0, producer, 256);
     for value in values {
         let value = Some(value.as_bytes());
-        builder.push(&NewRecord { timestamp, key: None, value, headers: &[] });
+        builder.push(&NewRecord {
+            timestamp,
+            key: None,
+            value,
+            headers: &[],
+        });
     }
     builder.finish()
 }
 
 pub(super) fn append(log: &mut TestLog, values: &[&str]) -> Appended {
     let epoch = log.epoch_newest().unwrap_or_default();
-    log.append(&mut batch(values), epoch, NOW_MS).expect("the disk takes it")
+    log.append(&mut batch(values), epoch, NOW_MS)
+        .expect("the disk takes it")
 }
 
 /// Appends until a segment was rolled `count` times more.
@@ -105,7 +124,10 @@ pub(super) fn append_until_rolled(log: &mut TestLog, count: usize) {
         }
         append(log, &["some value of a usual length"]);
     }
-    panic!("1,000 batches did not roll a segment of {} bytes", config().segment_bytes);
+    panic!(
+        "1,000 batches did not roll a segment of {} bytes",
+        config().segment_bytes
+    );
 }
 
 /// Runs sync jobs until nothing is left to do.
@@ -121,7 +143,10 @@ pub(super) fn records_below(log: &TestLog, limit: Offset) -> Vec<(u64, String)> 
     let (mut at, mut out) = (log.start(), Vec::new());
     while at < limit {
         let slice = log.read(at, limit, 300, true).expect("the log is whole");
-        assert!(slice.end > at, "a read at {at} below {limit} answers nothing");
+        assert!(
+            slice.end > at,
+            "a read at {at} below {limit} answers nothing"
+        );
         out.extend(records_of(&slice.bytes, at));
         at = slice.end;
     }
@@ -136,12 +161,17 @@ pub(super) fn records(log: &TestLog) -> Vec<(u64, String)> {
 pub(super) fn records_of(mut bytes: &[u8], from: Offset) -> Vec<(u64, String)> {
     let mut out = Vec::new();
     while !bytes.is_empty() {
-        let batch = StoredBatch::parse(bytes, Position(0)).expect("good").expect("whole");
+        let batch = StoredBatch::parse(bytes, Position(0))
+            .expect("good")
+            .expect("whole");
         for frame in batch.frames() {
             let frame = frame.expect("good");
             if frame.offset >= from {
                 let value = frame.value.expect("the tests write no null");
-                out.push((frame.offset.0, String::from_utf8(value.to_vec()).expect("text")));
+                out.push((
+                    frame.offset.0,
+                    String::from_utf8(value.to_vec()).expect("text"),
+                ));
             }
         }
         bytes = &bytes[batch.head.len()..];

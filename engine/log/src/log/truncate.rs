@@ -132,7 +132,9 @@ impl<R: Runtime> Log<R> {
         files.snapshots.append(&mut self.snapshots.durable);
         let unproven = std::mem::take(&mut self.snapshots.unproven);
         files.snapshots.extend(&unproven);
-        files.snapshots.extend(pending.iter().map(|(offset, _)| *offset));
+        files
+            .snapshots
+            .extend(pending.iter().map(|(offset, _)| *offset));
         files.snapshots.sort_unstable();
         let mut recovery = Recovery::new(None, now_ms, RecoveryReport::default());
         recovery.snapshots_synced = Offset::MAX;
@@ -141,8 +143,9 @@ impl<R: Runtime> Log<R> {
         self.load_producers(&files, &mut recovery)?;
         let is_pending = |offset: &Offset| pending.iter().any(|(known, _)| known == offset);
         let kept = std::mem::take(&mut self.snapshots.durable);
-        let (durable, again): (Vec<Offset>, Vec<Offset>) =
-            kept.into_iter().partition(|offset| !unproven.contains(offset));
+        let (durable, again): (Vec<Offset>, Vec<Offset>) = kept
+            .into_iter()
+            .partition(|offset| !unproven.contains(offset));
         self.snapshots.durable = durable;
         self.snapshots.unproven = again;
         self.snapshots.durable.retain(|offset| !is_pending(offset));

@@ -52,7 +52,9 @@ pub(crate) struct Snapshot {
 
 /// What the file holds; `None` when damaged or of another version: it is rebuilt.
 pub(crate) fn decode(content: &[u8]) -> Option<Snapshot> {
-    let Opened::Body(body) = coding::open(MAGIC, VERSION, content) else { return None };
+    let Opened::Body(body) = coding::open(MAGIC, VERSION, content) else {
+        return None;
+    };
     let mut take = Take(body);
     let offset = Offset(take.u64()?);
     let print = take.u32()?;
@@ -76,5 +78,9 @@ pub(crate) fn decode(content: &[u8]) -> Option<Snapshot> {
         producers.entries.insert(id, entry);
     }
     take.done()?;
-    Some(Snapshot { offset, print, producers })
+    Some(Snapshot {
+        offset,
+        print,
+        producers,
+    })
 }

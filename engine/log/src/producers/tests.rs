@@ -24,7 +24,10 @@ fn head(id: i64, epoch: i16, sequence: i32, base: u64, count: u32) -> BatchHead 
         }),
         delete_horizon: None,
     };
-    BatchHead { first_offset: Offset(base), facts }
+    BatchHead {
+        first_offset: Offset(base),
+        facts,
+    }
 }
 
 /// Checks a batch against `table` whose log ends at `end`; `Ok(Some(base))` is a duplicate.
@@ -49,7 +52,14 @@ fn a_never_written_partition_takes_only_sequence_0() {
     let table = Producers::default();
     assert_eq!(check(&table, &head(7, 0, 0, 0, 1), 0), Ok(None));
     let refusal = check(&table, &head(7, 0, 3, 0, 1), 0).unwrap_err();
-    assert!(matches!(refusal, ProducerRefusal::OutOfOrder { expected: 0, got: 3, .. }));
+    assert!(matches!(
+        refusal,
+        ProducerRefusal::OutOfOrder {
+            expected: 0,
+            got: 3,
+            ..
+        }
+    ));
     assert_eq!(check(&table, &head(7, 0, 3, 0, 1), 1), Ok(None));
 }
 
@@ -61,8 +71,14 @@ fn exactly_the_last_five_batches_are_duplicates() {
         let again = head(7, 0, i * 2, 99, 2);
         assert_eq!(check(&table, &again, 14), Ok(Some(i as u64 * 2)));
     }
-    assert!(check(&table, &head(7, 0, 2, 99, 2), 14).is_err(), "older than the window");
-    assert!(check(&table, &head(7, 0, 12, 99, 1), 14).is_err(), "half of a remembered batch");
+    assert!(
+        check(&table, &head(7, 0, 2, 99, 2), 14).is_err(),
+        "older than the window"
+    );
+    assert!(
+        check(&table, &head(7, 0, 12, 99, 1), 14).is_err(),
+        "half of a remembered batch"
+    );
     assert!(check(&table, &head(7, 0, 15, 99, 1), 14).is_err(), "a gap");
     assert_eq!(check(&table, &head(7, 0, 14, 99, 1), 14), Ok(None));
 }
@@ -72,7 +88,11 @@ fn sequences_wrap_to_0() {
     let table = table_of(&[(0, i32::MAX - 1, 0, 2)]);
     assert_eq!(check(&table, &head(7, 0, 0, 2, 1), 2), Ok(None));
     let table = table_of(&[(0, i32::MAX, 0, 3)]);
-    assert_eq!(check(&table, &head(7, 0, 2, 2, 1), 3), Ok(None), "a batch across the wrap");
+    assert_eq!(
+        check(&table, &head(7, 0, 2, 2, 1), 3),
+        Ok(None),
+        "a batch across the wrap"
+    );
 }
 
 #[test]
@@ -81,7 +101,13 @@ fn a_newer_epoch_starts_at_0_and_an_older_one_is_refused() {
     assert_eq!(check(&table, &head(7, 4, 0, 2, 1), 2), Ok(None));
     assert!(check(&table, &head(7, 4, 2, 2, 1), 2).is_err());
     let refusal = check(&table, &head(7, 2, 2, 2, 1), 2).unwrap_err();
-    assert!(matches!(refusal, ProducerRefusal::OldEpoch { current: ProducerEpoch(3), .. }));
+    assert!(matches!(
+        refusal,
+        ProducerRefusal::OldEpoch {
+            current: ProducerEpoch(3),
+            ..
+        }
+    ));
 }
 
 #[test]
@@ -118,7 +144,11 @@ fn a_snapshot_keeps_everything_and_notices_every_damage() {
     let mut table = table_of(&batches);
     table.appended(&head(9, -1, -1, 6, 1), 55);
     let bytes = encode(&table, Offset(7), 0xfeed);
-    let snapshot = Snapshot { offset: Offset(7), print: 0xfeed, producers: table };
+    let snapshot = Snapshot {
+        offset: Offset(7),
+        print: 0xfeed,
+        producers: table,
+    };
     assert_eq!(decode(&bytes), Some(snapshot));
     for cut in 0..bytes.len() {
         assert_eq!(decode(&bytes[..cut]), None, "cut at {cut}");

@@ -9,8 +9,15 @@ fn append_gives_contiguous_offsets_and_read_gives_them_back() {
     let mut log = create(&rt);
     assert_eq!(append(&mut log, &["a", "b"]).base, Offset(0));
     let appended = append(&mut log, &["c"]);
-    assert_eq!((appended.base, appended.end, appended.duplicate), (Offset(2), Offset(3), false));
-    let expected = [(0, "a".to_owned()), (1, "b".to_owned()), (2, "c".to_owned())];
+    assert_eq!(
+        (appended.base, appended.end, appended.duplicate),
+        (Offset(2), Offset(3), false)
+    );
+    let expected = [
+        (0, "a".to_owned()),
+        (1, "b".to_owned()),
+        (2, "c".to_owned()),
+    ];
     assert_eq!(records(&log), expected);
 }
 
@@ -21,12 +28,30 @@ fn read_begins_with_the_batch_that_holds_the_offset_and_stops_below_the_limit() 
     append(&mut log, &["a", "b"]);
     append(&mut log, &["c", "d"]);
     append(&mut log, &["e"]);
-    let slice = log.read(Offset(1), Offset(4), 10_000, true).expect("in range");
+    let slice = log
+        .read(Offset(1), Offset(4), 10_000, true)
+        .expect("in range");
     assert_eq!((slice.base, slice.end), (Offset(0), Offset(4)));
-    let slice = log.read(Offset(1), Offset(3), 10_000, true).expect("in range");
-    assert_eq!((slice.base, slice.end), (Offset(0), Offset(2)), "half of a batch is not served");
-    assert!(log.read(Offset(2), Offset(3), 10_000, true).expect("in range").bytes.is_empty());
-    assert!(log.read(Offset(4), Offset(4), 10_000, true).expect("in range").bytes.is_empty());
+    let slice = log
+        .read(Offset(1), Offset(3), 10_000, true)
+        .expect("in range");
+    assert_eq!(
+        (slice.base, slice.end),
+        (Offset(0), Offset(2)),
+        "half of a batch is not served"
+    );
+    assert!(
+        log.read(Offset(2), Offset(3), 10_000, true)
+            .expect("in range")
+            .bytes
+            .is_empty()
+    );
+    assert!(
+        log.read(Offset(4), Offset(4), 10_000, true)
+            .expect("in range")
+            .bytes
+            .is_empty()
+    );
 }
 
 #[test]
@@ -35,11 +60,19 @@ fn read_respects_max_bytes_but_for_a_first_batch_when_asked() {
     let mut log = create(&rt);
     let len = {
         append(&mut log, &["a"]);
-        log.read(Offset(0), Offset(1), 10_000, true).expect("in range").bytes.len()
+        log.read(Offset(0), Offset(1), 10_000, true)
+            .expect("in range")
+            .bytes
+            .len()
     };
     append(&mut log, &["b"]);
     append(&mut log, &["c"]);
-    let read = |max, least| log.read(Offset(0), Offset(3), max, least).expect("in range").end.0;
+    let read = |max, least| {
+        log.read(Offset(0), Offset(3), max, least)
+            .expect("in range")
+            .end
+            .0
+    };
     assert_eq!(read(len - 1, false), 0);
     assert_eq!(read(len - 1, true), 1);
     assert_eq!(read(2 * len, false), 2);
@@ -56,7 +89,14 @@ fn read_outside_of_the_log_is_out_of_range() {
     for asked in [0, 1, 4] {
         let error = log.read(Offset(asked), Offset(9), 100, true).unwrap_err();
         let (start, end) = (Offset(2), Offset(3));
-        assert_eq!(error, ReadError::OutOfRange { asked: Offset(asked), start, end });
+        assert_eq!(
+            error,
+            ReadError::OutOfRange {
+                asked: Offset(asked),
+                start,
+                end
+            }
+        );
     }
     assert_eq!(records(&log), [(2, "c".to_owned())]);
 }
@@ -66,20 +106,31 @@ fn a_duplicate_is_answered_with_its_first_offsets() {
     let rt = TestRuntime::new(1);
     let mut log = create(&rt);
     let first = log.append(&mut batch_of(5, 0, 0, &["a", "b"]), LeaderEpoch(0), NOW_MS);
-    let again = log.append(&mut batch_of(5, 0, 0, &["a", "b"]), LeaderEpoch(0), NOW_MS + 9);
+    let again = log.append(
+        &mut batch_of(5, 0, 0, &["a", "b"]),
+        LeaderEpoch(0),
+        NOW_MS + 9,
+    );
     let (first, again) = (first.expect("new"), again.expect("known"));
     assert!(again.duplicate && !first.duplicate);
-    assert_eq!((again.base, again.end, again.timestamp), (first.base, first.end, 10));
+    assert_eq!(
+        (again.base, again.end, again.timestamp),
+        (first.base, first.end, 10)
+    );
     assert_eq!(log.end(), Offset(2));
     let gap = log.append(&mut batch_of(5, 0, 5, &["x"]), LeaderEpoch(0), NOW_MS);
-    assert!(matches!(gap, Err(AppendError::Producer(ProducerRefusal::OutOfOrder { .. }))));
+    assert!(matches!(
+        gap,
+        Err(AppendError::Producer(ProducerRefusal::OutOfOrder { .. }))
+    ));
 }
 
 #[test]
 fn a_duplicate_is_recognised_after_its_records_were_deleted() {
     let rt = TestRuntime::new(1);
     let mut log = create_synced(&rt);
-    log.append(&mut batch_of(5, 0, 0, &["a", "b"]), LeaderEpoch(0), NOW_MS).expect("new");
+    log.append(&mut batch_of(5, 0, 0, &["a", "b"]), LeaderEpoch(0), NOW_MS)
+        .expect("new");
     log.delete_before(Offset(2)).expect("the end");
     log.retain(Offset(2), NOW_MS);
     sync(&rt, &mut log);
@@ -109,10 +160,22 @@ fn create_refuses_a_folder_with_files_and_open_one_of_another_topic() {
     drop(create(&rt));
     assert!(Log::create(&rt, None, &name(), TOPIC, config(), NOW_MS).is_err());
     let topic_id = TopicId([8; 16]);
-    let options = OpenOptions { topic_id, config: config(), clean: false, checkpoint: None };
+    let options = OpenOptions {
+        topic_id,
+        config: config(),
+        clean: false,
+        checkpoint: None,
+    };
     let error = Log::open(&rt, None, &name(), options, NOW_MS).err();
     let folder = "orders-0".to_owned();
-    assert_eq!(error, Some(LogError::OtherTopic { folder, found: TOPIC, expected: topic_id }));
+    assert_eq!(
+        error,
+        Some(LogError::OtherTopic {
+            folder,
+            found: TOPIC,
+            expected: topic_id
+        })
+    );
 }
 
 #[test]

@@ -9,12 +9,30 @@ use highwater_sim_disk::Tear;
 use super::*;
 
 const TEARS: [Tear; 6] = [
-    Tear { unit: 1, keep_percent: 50 },
-    Tear { unit: 7, keep_percent: 80 },
-    Tear { unit: 64, keep_percent: 50 },
-    Tear { unit: 512, keep_percent: 50 },
-    Tear { unit: 4096, keep_percent: 50 },
-    Tear { unit: 512, keep_percent: 0 },
+    Tear {
+        unit: 1,
+        keep_percent: 50,
+    },
+    Tear {
+        unit: 7,
+        keep_percent: 80,
+    },
+    Tear {
+        unit: 64,
+        keep_percent: 50,
+    },
+    Tear {
+        unit: 512,
+        keep_percent: 50,
+    },
+    Tear {
+        unit: 4096,
+        keep_percent: 50,
+    },
+    Tear {
+        unit: 512,
+        keep_percent: 0,
+    },
 ];
 
 type Step = fn(&mut TestLog);
@@ -29,12 +47,14 @@ const SCRIPT: [(&str, Step); 14] = [
     ("roll", |log| drop(log.roll(NOW_MS))),
     ("sync", |_| {}),
     ("producer", |log| {
-        log.append(&mut batch_of(5, 0, 0, &["p"]), LeaderEpoch(1), NOW_MS).expect("space");
+        log.append(&mut batch_of(5, 0, 0, &["p"]), LeaderEpoch(1), NOW_MS)
+            .expect("space");
     }),
     ("delete", |log| drop(log.delete_before(Offset(3)))),
     ("sync", |_| {}),
     ("truncate in the segment", |log| {
-        log.append(&mut batch(&["x", "y"]), LeaderEpoch(1), NOW_MS).expect("space");
+        log.append(&mut batch(&["x", "y"]), LeaderEpoch(1), NOW_MS)
+            .expect("space");
         let to = Offset(log.end().0 - 1);
         log.truncate_to(to, NOW_MS).expect("no fault is on");
     }),
@@ -64,10 +84,16 @@ fn crash_at(seed: u64, steps: usize, moment: Duration, tear: Tear, with_checkpoi
             synced = synced.min(log.end());
             continue;
         }
-        let Some(job) = log.begin_sync() else { continue };
+        let Some(job) = log.begin_sync() else {
+            continue;
+        };
         let start_of_job = log.start();
         let is_last = at + 1 == steps;
-        let limit = if is_last { moment } else { Duration::from_secs(9) };
+        let limit = if is_last {
+            moment
+        } else {
+            Duration::from_secs(9)
+        };
         match rt.block_on(first(job.run(), rt.sleep(limit))) {
             Either::First(done) => {
                 log.finish_sync(done.expect("no fault is on"));
@@ -90,11 +116,22 @@ fn crash_at(seed: u64, steps: usize, moment: Duration, tear: Tear, with_checkpoi
     let checkpoint = checkpoint.filter(|_| with_checkpoint);
     let (log, report) = open(&rt, checkpoint, false);
     assert_eq!(report.missing, None, "{what}");
-    assert!(log.end() >= synced && log.start() >= start, "{what}: {} {}", log.start(), log.end());
+    assert!(
+        log.end() >= synced && log.start() >= start,
+        "{what}: {} {}",
+        log.start(),
+        log.end()
+    );
     // A truncation that was not synced may be undone: those records are not the model's.
     let got = records_below(&log, log.end().min(end));
-    for record in got.iter().filter(|(offset, _)| before.iter().any(|(o, _)| o == offset)) {
-        assert!(before.contains(record), "{what}: {record:?} was never there");
+    for record in got
+        .iter()
+        .filter(|(offset, _)| before.iter().any(|(o, _)| o == offset))
+    {
+        assert!(
+            before.contains(record),
+            "{what}: {record:?} was never there"
+        );
     }
     assert!(got.iter().filter(|(o, _)| *o < synced.0).count() as u64 >= synced.since(log.start()));
 }

@@ -27,13 +27,19 @@ fn damage_in_a_sealed_segment_is_told_with_its_place_and_the_rest_is_served() {
     let at = second[0].bytes / 2;
     assert!(rt.disk().corrupt("orders-0/1.msg", at, 3));
     let (log, report) = open(&rt, Some(checkpoint), false);
-    assert!(!report.is_notable(), "the segment was not scanned: {report}");
+    assert!(
+        !report.is_notable(),
+        "the segment was not scanned: {report}"
+    );
     let (mut good, mut bad) = (0, 0);
     for offset in from.0..to.0 {
         match log.read(Offset(offset), to, 1, true) {
             Ok(slice) => {
                 good += 1;
-                assert_eq!(records_of(&slice.bytes, slice.base)[0], before[offset as usize]);
+                assert_eq!(
+                    records_of(&slice.bytes, slice.base)[0],
+                    before[offset as usize]
+                );
             }
             Err(ReadError::Corrupt { file, corrupt }) => {
                 bad += 1;
@@ -45,7 +51,9 @@ fn damage_in_a_sealed_segment_is_told_with_its_place_and_the_rest_is_served() {
     }
     assert!(bad >= 1 && good >= 1, "{good} good and {bad} bad");
     assert_eq!(records_below(&log, from), before[..from.0 as usize]);
-    let slice = log.read(to, log.end(), 1, true).expect("the next segment is good");
+    let slice = log
+        .read(to, log.end(), 1, true)
+        .expect("the next segment is good");
     assert_eq!(slice.base, to);
 }
 
@@ -59,7 +67,11 @@ fn a_flip_of_any_bit_of_a_sealed_segment_is_never_served() {
         log.roll(NOW_MS).expect("space");
         append(&mut log, &["d"]);
         sync(&rt, &mut log);
-        (records(&log), log.checkpoint(), log.segments().next().expect("one").bytes)
+        (
+            records(&log),
+            log.checkpoint(),
+            log.segments().next().expect("one").bytes,
+        )
     };
     for bit in 0..len * 8 {
         let rt = TestRuntime::new(1);
@@ -70,9 +82,14 @@ fn a_flip_of_any_bit_of_a_sealed_segment_is_never_served() {
         append(&mut log, &["d"]);
         sync(&rt, &mut log);
         drop(log);
-        assert!(rt.disk().corrupt("orders-0/0.msg", bit / 8, (bit % 8) as u8));
+        assert!(
+            rt.disk()
+                .corrupt("orders-0/0.msg", bit / 8, (bit % 8) as u8)
+        );
         let rt = rt.kill();
-        let Ok((log, _)) = try_open(&rt, Some(checkpoint), false) else { continue };
+        let Ok((log, _)) = try_open(&rt, Some(checkpoint), false) else {
+            continue;
+        };
         let mut at = Offset(0);
         while at < Offset(3) {
             match log.read(at, Offset(3), 100, true) {
@@ -86,7 +103,9 @@ fn a_flip_of_any_bit_of_a_sealed_segment_is_never_served() {
                 Err(error) => panic!("bit {bit}: {error}"),
             }
         }
-        let tail = log.read(Offset(3), Offset(4), 100, true).expect("the next segment is good");
+        let tail = log
+            .read(Offset(3), Offset(4), 100, true)
+            .expect("the next segment is good");
         assert_eq!(records_of(&tail.bytes, Offset(3)), before[3..]);
     }
 }
@@ -105,7 +124,10 @@ fn a_damaged_header_below_the_checkpoint_costs_its_segment_only() {
         log.read(broken.start, log.end(), 100, true),
         Err(ReadError::Corrupt { .. })
     ));
-    assert_eq!(records_below(&log, broken.start), before[..broken.start.0 as usize]);
+    assert_eq!(
+        records_below(&log, broken.start),
+        before[..broken.start.0 as usize]
+    );
     assert!(log.read(broken.end, log.end(), 100, true).is_ok());
 }
 
@@ -114,20 +136,25 @@ fn a_damaged_partition_meta_is_rebuilt_from_the_log() {
     let rt = TestRuntime::new(1);
     let mut log = create_synced(&rt);
     for epoch in [1, 4, 4, 9] {
-        log.append(&mut batch(&["v"]), LeaderEpoch(epoch), NOW_MS).expect("space");
+        log.append(&mut batch(&["v"]), LeaderEpoch(epoch), NOW_MS)
+            .expect("space");
         log.roll(NOW_MS).expect("space");
     }
     log.delete_before(Offset(2)).expect("below the end");
     sync(&rt, &mut log);
     let checkpoint = log.checkpoint();
-    let ends: Vec<_> = (0..11).map(|epoch| log.end_offset_for(LeaderEpoch(epoch))).collect();
+    let ends: Vec<_> = (0..11)
+        .map(|epoch| log.end_offset_for(LeaderEpoch(epoch)))
+        .collect();
     drop(log);
     let rt = rt.kill();
     assert!(rt.disk().corrupt("orders-0/partition.meta", 9, 1));
     let (mut log, report) = open(&rt, Some(checkpoint), false);
     assert!(report.meta_rebuilt && report.epochs_rebuilt, "{report}");
     assert_eq!(log.start(), Offset(2));
-    let after: Vec<_> = (0..11).map(|epoch| log.end_offset_for(LeaderEpoch(epoch))).collect();
+    let after: Vec<_> = (0..11)
+        .map(|epoch| log.end_offset_for(LeaderEpoch(epoch)))
+        .collect();
     assert_eq!(after, ends);
     sync(&rt, &mut log);
     let checkpoint = log.checkpoint();
@@ -142,11 +169,17 @@ fn a_partition_meta_of_a_newer_release_is_refused() {
     drop(create(&rt));
     let mut out = crate::coding::begin(*b"HWPM", 2);
     out.extend_from_slice(b"whatever");
-    let file = rt.disk().create("orders-0/partition.meta").expect("none yet");
+    let file = rt
+        .disk()
+        .create("orders-0/partition.meta")
+        .expect("none yet");
     file.append(&[&crate::coding::finish(out)]).expect("space");
     let error = try_open(&rt, None, false).err();
     let file = "orders-0/partition.meta".to_owned();
-    assert_eq!(error, Some(crate::LogError::NewerFormat { file, version: 2 }));
+    assert_eq!(
+        error,
+        Some(crate::LogError::NewerFormat { file, version: 2 })
+    );
 }
 
 #[test]
@@ -155,20 +188,27 @@ fn a_damaged_snapshot_is_replaced_by_an_older_one_and_a_longer_replay() {
     let mut log = create_synced(&rt);
     for sequence in 0..60 {
         let mut batch = batch_of(5, 0, sequence, &["some value of a usual length"]);
-        log.append(&mut batch, LeaderEpoch(0), NOW_MS).expect("space");
+        log.append(&mut batch, LeaderEpoch(0), NOW_MS)
+            .expect("space");
     }
     sync(&rt, &mut log);
     log.close();
     sync(&rt, &mut log);
     let checkpoint = log.checkpoint();
-    let producers: Vec<_> = log.producers().map(|(id, entry)| (id, entry.clone())).collect();
+    let producers: Vec<_> = log
+        .producers()
+        .map(|(id, entry)| (id, entry.clone()))
+        .collect();
     drop(log);
     let rt = rt.kill();
     assert!(rt.disk().corrupt("orders-0/60.producers", 30, 1));
     let (log, report) = open(&rt, Some(checkpoint), true);
     assert_eq!(report.snapshots_dropped, 1);
     assert!(report.batches_replayed > 0);
-    let after: Vec<_> = log.producers().map(|(id, entry)| (id, entry.clone())).collect();
+    let after: Vec<_> = log
+        .producers()
+        .map(|(id, entry)| (id, entry.clone()))
+        .collect();
     assert_eq!(after, producers);
 }
 
@@ -176,16 +216,24 @@ fn a_damaged_snapshot_is_replaced_by_an_older_one_and_a_longer_replay() {
 fn a_snapshot_of_a_tail_that_was_cut_and_rewritten_is_not_believed() {
     let rt = TestRuntime::new(1);
     let mut log = create_synced(&rt);
-    log.append(&mut batch_of(5, 0, 0, &["a"]), LeaderEpoch(0), NOW_MS).expect("space");
+    log.append(&mut batch_of(5, 0, 0, &["a"]), LeaderEpoch(0), NOW_MS)
+        .expect("space");
     log.close();
-    let snapshot = rt.disk().read("orders-0/1.producers").expect("taken at the stop");
+    let snapshot = rt
+        .disk()
+        .read("orders-0/1.producers")
+        .expect("taken at the stop");
     log.truncate_to(Offset(0), NOW_MS).expect("the disk cuts");
-    log.append(&mut batch_of(6, 0, 0, &["b"]), LeaderEpoch(0), NOW_MS).expect("space");
+    log.append(&mut batch_of(6, 0, 0, &["b"]), LeaderEpoch(0), NOW_MS)
+        .expect("space");
     sync(&rt, &mut log);
     let checkpoint = log.checkpoint();
     drop(log);
     let rt = rt.kill();
-    let file = rt.disk().create("orders-0/1.producers").expect("the cut removed it");
+    let file = rt
+        .disk()
+        .create("orders-0/1.producers")
+        .expect("the cut removed it");
     file.append(&[&snapshot]).expect("space");
     let (log, report) = open(&rt, Some(checkpoint), false);
     assert_eq!(report.snapshots_dropped, 1);
@@ -196,12 +244,16 @@ fn a_snapshot_of_a_tail_that_was_cut_and_rewritten_is_not_believed() {
 /// A log with an index in a key store, reopened so that nothing of it is in memory.
 fn with_kv(rt: &TestRuntime, change: impl FnOnce(&SimKv)) -> (TestLog, Vec<(u64, String)>) {
     let kv = rt.open_kv("index").expect("a new store");
-    let config = LogConfig { segment_bytes: 400_000, ..config() };
+    let config = LogConfig {
+        segment_bytes: 400_000,
+        ..config()
+    };
     let value = "v".repeat(1000);
     let mut log =
         Log::create(rt, Some(&kv), &name(), TOPIC, config.clone(), NOW_MS).expect("a new folder");
     for at in 0..900 {
-        log.append(&mut batch_at(&[&value], at), LeaderEpoch(0), NOW_MS).expect("space");
+        log.append(&mut batch_at(&[&value], at), LeaderEpoch(0), NOW_MS)
+            .expect("space");
     }
     sync(rt, &mut log);
     let (before, checkpoint) = (records(&log), log.checkpoint());
@@ -223,21 +275,31 @@ fn an_index_that_is_missing_or_wrong_changes_no_answer() {
     type Change = fn(&SimKv);
     let changes: [(&str, Change); 4] = [
         ("good", |_| {}),
-        ("missing", |kv| crate::forget_partition(kv, TOPIC, 0).expect("the store is good")),
+        ("missing", |kv| {
+            crate::forget_partition(kv, TOPIC, 0).expect("the store is good")
+        }),
         ("positions off", |kv| {
             for (key, value) in kv.scan(&[0], &[255; 40], 1000).expect("the store is good") {
                 let mut wrong = key.to_vec();
                 let last = wrong.len() - 1;
                 wrong[last] = wrong[last].wrapping_add(3);
-                let put = KvOp::Put { key: wrong.into(), value };
-                kv.write(&[KvOp::Delete { key }, put]).expect("the store is good");
+                let put = KvOp::Put {
+                    key: wrong.into(),
+                    value,
+                };
+                kv.write(&[KvOp::Delete { key }, put])
+                    .expect("the store is good");
             }
         }),
         ("offsets off", |kv| {
             for (key, value) in kv.scan(&[0], &[255; 40], 1000).expect("the store is good") {
                 let mut wrong = value.to_vec();
                 wrong[3] = wrong[3].wrapping_add(1);
-                kv.write(&[KvOp::Put { key, value: wrong.into() }]).expect("the store is good");
+                kv.write(&[KvOp::Put {
+                    key,
+                    value: wrong.into(),
+                }])
+                .expect("the store is good");
             }
         }),
     ];
@@ -245,10 +307,16 @@ fn an_index_that_is_missing_or_wrong_changes_no_answer() {
         let rt = TestRuntime::new(1);
         let (log, before) = with_kv(&rt, change);
         for offset in (0..900).rev().step_by(7) {
-            let slice = log.read(Offset(offset), log.end(), 5000, true).expect("whole");
+            let slice = log
+                .read(Offset(offset), log.end(), 5000, true)
+                .expect("whole");
             let got = records_of(&slice.bytes, Offset(offset));
             let from = offset as usize;
-            assert_eq!(got, before[from..from + got.len()], "{what}, offset {offset}");
+            assert_eq!(
+                got,
+                before[from..from + got.len()],
+                "{what}, offset {offset}"
+            );
         }
         if what != "offsets off" {
             for time in (0..900).step_by(31) {

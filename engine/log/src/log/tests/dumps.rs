@@ -6,7 +6,10 @@ use highwater_sim_disk::Tear;
 use super::*;
 use crate::{dump, verify};
 
-const NOTHING_KEPT: Tear = Tear { unit: 512, keep_percent: 0 };
+const NOTHING_KEPT: Tear = Tear {
+    unit: 512,
+    keep_percent: 0,
+};
 
 fn dumped(rt: &TestRuntime) -> String {
     dump(rt.disk(), "orders-0").expect("the disk answers")
@@ -16,9 +19,11 @@ fn dumped(rt: &TestRuntime) -> String {
 fn two_segments(rt: &TestRuntime) -> TestLog {
     let mut log = create(rt);
     append(&mut log, &["a", "b"]);
-    log.append(&mut batch_of(7, 0, 0, &["c"]), LeaderEpoch(0), NOW_MS).expect("space");
+    log.append(&mut batch_of(7, 0, 0, &["c"]), LeaderEpoch(0), NOW_MS)
+        .expect("space");
     log.roll(NOW_MS + 5).expect("space");
-    log.append(&mut batch_of(7, 0, 1, &["d", "e"]), LeaderEpoch(3), NOW_MS).expect("space");
+    log.append(&mut batch_of(7, 0, 1, &["d", "e"]), LeaderEpoch(3), NOW_MS)
+        .expect("space");
     sync(rt, &mut log);
     log
 }
@@ -58,7 +63,10 @@ fn a_torn_log_before_and_after_its_recovery() {
     append(&mut log, &["torn"]);
     drop(log);
     let rt = rt.kill();
-    let file = rt.disk().open("orders-0/1.msg").expect("the active segment");
+    let file = rt
+        .disk()
+        .open("orders-0/1.msg")
+        .expect("the active segment");
     file.truncate(file.len() - 9).expect("a cut");
     drop(file);
     let before = dumped(&rt);
@@ -93,7 +101,10 @@ fn a_log_recovered_after_a_power_loss() {
 fn a_log_with_a_zero_tail() {
     let rt = TestRuntime::new(1);
     drop(two_segments(&rt));
-    let file = rt.disk().open("orders-0/1.msg").expect("the active segment");
+    let file = rt
+        .disk()
+        .open("orders-0/1.msg")
+        .expect("the active segment");
     file.append(&[&[0; 40]]).expect("space");
     insta::assert_snapshot!(dumped(&rt));
 }
@@ -102,8 +113,16 @@ fn a_log_with_a_zero_tail() {
 fn a_log_with_damage_in_every_file() {
     let rt = TestRuntime::new(1);
     drop(two_segments(&rt));
-    for (file, at) in [("0.msg", 150), ("1.msg", 20), ("3.producers", 9), ("partition.meta", 9)] {
-        assert!(rt.disk().corrupt(&format!("orders-0/{file}"), at, 0), "{file}");
+    for (file, at) in [
+        ("0.msg", 150),
+        ("1.msg", 20),
+        ("3.producers", 9),
+        ("partition.meta", 9),
+    ] {
+        assert!(
+            rt.disk().corrupt(&format!("orders-0/{file}"), at, 0),
+            "{file}"
+        );
     }
     let findings = verify(rt.disk(), "orders-0").expect("the disk answers");
     insta::assert_snapshot!(format!("{}\n{findings:#?}", dumped(&rt)));

@@ -15,7 +15,9 @@ fn a_full_disk_refuses_the_append_and_takes_it_again_later() {
     assert!(matches!(refused, Err(AppendError::Full(_))), "{refused:?}");
     assert_eq!((log.end(), log.producers().count()), (Offset(1), 0));
     rt.disk().set_free(u64::MAX);
-    let taken = log.append(&mut batch, LeaderEpoch(0), NOW_MS).expect("space");
+    let taken = log
+        .append(&mut batch, LeaderEpoch(0), NOW_MS)
+        .expect("space");
     assert_eq!((taken.base, taken.duplicate), (Offset(1), false));
     sync(&rt, &mut log);
     assert_eq!(values(&log), ["a", "b"]);
@@ -32,13 +34,22 @@ fn a_failed_append_takes_the_log_offline_and_synced_records_stay_readable() {
     let failed = log.append(&mut batch(&["c"]), LeaderEpoch(0), NOW_MS);
     assert!(matches!(failed, Err(AppendError::Failed(_))), "{failed:?}");
     let again = log.append(&mut batch(&["c"]), LeaderEpoch(0), NOW_MS);
-    assert!(matches!(again, Err(AppendError::Failed(_))), "nothing is tried again");
+    assert!(
+        matches!(again, Err(AppendError::Failed(_))),
+        "nothing is tried again"
+    );
     assert!(log.begin_sync().is_none() && log.failure().is_some() && log.due(NOW_MS).is_none());
-    assert!(matches!(log.truncate_to(Offset(0), NOW_MS), Err(LogError::Failed(_))));
+    assert!(matches!(
+        log.truncate_to(Offset(0), NOW_MS),
+        Err(LogError::Failed(_))
+    ));
     assert!(matches!(log.roll(NOW_MS), Err(AppendError::Failed(_))));
     assert_eq!(records_below(&log, Offset(1)), [(0, "a".to_owned())]);
     let unsynced = log.read(Offset(1), Offset(9), 100, true).expect("in range");
-    assert!(unsynced.bytes.is_empty(), "what is not on the platter is not served");
+    assert!(
+        unsynced.bytes.is_empty(),
+        "what is not on the platter is not served"
+    );
     let checkpoint = log.checkpoint();
     assert!(!checkpoint.clean);
     drop(log);
@@ -55,7 +66,9 @@ fn a_failed_sync_moves_nothing() {
     let mut log = create_synced(&rt);
     append(&mut log, &["a"]);
     rt.disk().fail_syncs(1);
-    let error = rt.block_on(log.begin_sync().expect("dirty").run()).expect_err("it fails");
+    let error = rt
+        .block_on(log.begin_sync().expect("dirty").run())
+        .expect_err("it fails");
     log.fail(error);
     assert_eq!(log.synced(), Offset(0));
     assert!(log.begin_sync().is_none());
@@ -69,10 +82,15 @@ fn a_read_only_disk_refuses_everything_but_reads() {
     sync(&rt, &mut log);
     rt.disk().set_faults(|faults| faults.read_only = true);
     let failed = log.append(&mut batch(&["b"]), LeaderEpoch(0), NOW_MS);
-    let Err(AppendError::Failed(error)) = failed else { panic!("{failed:?}") };
+    let Err(AppendError::Failed(error)) = failed else {
+        panic!("{failed:?}")
+    };
     assert_eq!(error.kind, DiskErrorKind::ReadOnly);
     assert_eq!(values(&log), ["a"]);
-    let other = TopicPartition { topic: "other".into(), partition: 0 };
+    let other = TopicPartition {
+        topic: "other".into(),
+        partition: 0,
+    };
     assert!(Log::create(&rt, None, &other, TOPIC, config(), NOW_MS).is_err());
 }
 
@@ -98,7 +116,8 @@ fn a_failed_read_while_opening_is_told_and_changes_nothing() {
     for reads in 1..200 {
         // The read number `reads` fails: those before it succeed one by one.
         let rate = if reads % 2 == 0 { 30 } else { 200 };
-        rt.disk().set_faults(|faults| faults.read_fail_permille = rate);
+        rt.disk()
+            .set_faults(|faults| faults.read_fail_permille = rate);
         failures += usize::from(try_open(&rt, None, false).is_err());
     }
     rt.disk().set_faults(|faults| faults.read_fail_permille = 0);
@@ -111,7 +130,9 @@ fn a_failed_read_while_opening_is_told_and_changes_nothing() {
 fn opening_a_missing_folder_says_so() {
     let rt = TestRuntime::new(1);
     let error = try_open(&rt, None, false).err();
-    let Some(LogError::Disk(error)) = error else { panic!("{error:?}") };
+    let Some(LogError::Disk(error)) = error else {
+        panic!("{error:?}")
+    };
     assert_eq!(error.kind, DiskErrorKind::NotFound);
     assert!(!Log::exists(&rt, &name()).expect("the disk answers"));
     rt.disk().create_dir("orders-0").expect("space");

@@ -4,12 +4,15 @@ use super::*;
 use crate::EpochEnd;
 
 fn append_at(log: &mut TestLog, value: &str, timestamp: i64) {
-    log.append(&mut batch_at(&[value], timestamp), LeaderEpoch(0), NOW_MS).expect("space");
+    log.append(&mut batch_at(&[value], timestamp), LeaderEpoch(0), NOW_MS)
+        .expect("space");
 }
 
 /// Offset and timestamp of the first record at or after `timestamp`.
 fn by_time(log: &TestLog, timestamp: i64) -> Option<(u64, i64)> {
-    let found = log.offset_for_time(timestamp, log.end()).expect("the log is whole");
+    let found = log
+        .offset_for_time(timestamp, log.end())
+        .expect("the log is whole");
     found.map(|(offset, timestamp, _)| (offset.0, timestamp))
 }
 
@@ -33,7 +36,11 @@ fn first_at(stamps: &[i64], timestamp: i64) -> Option<(u64, i64)> {
 fn the_first_record_not_older_is_found_whatever_the_order_of_timestamps() {
     let (log, stamps) = zigzag(&TestRuntime::new(1));
     for timestamp in -1..2300 {
-        assert_eq!(by_time(&log, timestamp), first_at(&stamps, timestamp), "at {timestamp}");
+        assert_eq!(
+            by_time(&log, timestamp),
+            first_at(&stamps, timestamp),
+            "at {timestamp}"
+        );
     }
 }
 
@@ -49,7 +56,11 @@ fn lookups_are_the_same_after_a_restart_without_any_index() {
     let (log, report) = open(&rt.kill(), Some(checkpoint), true);
     assert!(report.clean);
     for timestamp in (-1..2300).step_by(13) {
-        assert_eq!(by_time(&log, timestamp), first_at(&stamps, timestamp), "at {timestamp}");
+        assert_eq!(
+            by_time(&log, timestamp),
+            first_at(&stamps, timestamp),
+            "at {timestamp}"
+        );
     }
 }
 
@@ -58,9 +69,15 @@ fn a_lookup_by_time_looks_at_records_not_at_batches() {
     let mut log = create(&TestRuntime::new(1));
     let mut builder = BatchBuilder::new(Flags::default(), 0, None, 256);
     for timestamp in [5, 50, 20] {
-        builder.push(&NewRecord { timestamp, key: None, value: Some(b"v"), headers: &[] });
+        builder.push(&NewRecord {
+            timestamp,
+            key: None,
+            value: Some(b"v"),
+            headers: &[],
+        });
     }
-    log.append(&mut builder.finish(), LeaderEpoch(0), NOW_MS).expect("space");
+    log.append(&mut builder.finish(), LeaderEpoch(0), NOW_MS)
+        .expect("space");
     assert_eq!(by_time(&log, 6), Some((1, 50)));
     assert_eq!(by_time(&log, 5), Some((0, 5)));
     assert_eq!(by_time(&log, 51), None);
@@ -86,7 +103,9 @@ fn the_largest_timestamp_is_the_first_of_several_and_below_the_limit() {
     for limit in 0..=stamps.len() {
         let max = stamps[..limit].iter().max();
         let at = max.and_then(|max| stamps.iter().position(|stamp| stamp == max));
-        let found = log.max_timestamp(Offset(limit as u64)).expect("the log is whole");
+        let found = log
+            .max_timestamp(Offset(limit as u64))
+            .expect("the log is whole");
         assert_eq!(found.map(|found| found.0.0 as usize), at, "limit {limit}");
     }
     let mut log = create(&TestRuntime::new(1));
@@ -110,10 +129,12 @@ fn epochs_answer_where_they_end_also_after_the_log_start_moved() {
     let rt = TestRuntime::new(1);
     let mut log = create(&rt);
     for (epoch, value) in [(0, "a"), (0, "b"), (2, "c"), (5, "d")] {
-        log.append(&mut batch(&[value]), LeaderEpoch(epoch), NOW_MS).expect("space");
+        log.append(&mut batch(&[value]), LeaderEpoch(epoch), NOW_MS)
+            .expect("space");
     }
     let ends = |log: &TestLog, asked| {
-        log.end_offset_for(LeaderEpoch(asked)).map(|end: EpochEnd| (end.epoch.0, end.end_offset.0))
+        log.end_offset_for(LeaderEpoch(asked))
+            .map(|end: EpochEnd| (end.epoch.0, end.end_offset.0))
     };
     assert_eq!(ends(&log, 0), Some((0, 2)));
     assert_eq!(ends(&log, 1), Some((0, 2)));

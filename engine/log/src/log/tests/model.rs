@@ -68,7 +68,11 @@ impl Model {
 
     fn records(&self) -> Vec<(u64, String)> {
         let all = self.batches.iter().flat_map(|batch| {
-            batch.values.iter().enumerate().map(|(at, value)| (batch.base + at as u64, value))
+            batch
+                .values
+                .iter()
+                .enumerate()
+                .map(|(at, value)| (batch.base + at as u64, value))
         });
         all.filter(|(offset, _)| *offset >= self.start)
             .map(|(offset, value)| (offset, value.clone()))
@@ -79,12 +83,16 @@ impl Model {
     pub fn producers(&self) -> BTreeMap<i64, (i16, Vec<(i32, i32, u64)>)> {
         let mut all: BTreeMap<i64, (i16, Vec<(i32, i32, u64)>)> = BTreeMap::new();
         for batch in &self.batches {
-            let Some((id, epoch, first)) = batch.producer else { continue };
+            let Some((id, epoch, first)) = batch.producer else {
+                continue;
+            };
             let entry = all.entry(id).or_insert((epoch, Vec::new()));
             if entry.0 != epoch {
                 *entry = (epoch, Vec::new());
             }
-            entry.1.push((first, batch.last_sequence(first), batch.base));
+            entry
+                .1
+                .push((first, batch.last_sequence(first), batch.base));
             if entry.1.len() > 5 {
                 entry.1.remove(0);
             }
@@ -95,8 +103,16 @@ impl Model {
     /// The model after a crash that the log survived as `log`; what it may not lose is there.
     pub fn crashed(&mut self, log: &TestLog, what: &str) {
         let (start, end) = (log.start().0, log.end().0);
-        assert!(end >= self.synced, "{what}: the log ends at {end}, synced was {}", self.synced);
-        assert!(end <= self.end, "{what}: the log ends at {end}, past {}", self.end);
+        assert!(
+            end >= self.synced,
+            "{what}: the log ends at {end}, synced was {}",
+            self.synced
+        );
+        assert!(
+            end <= self.end,
+            "{what}: the log ends at {end}, past {}",
+            self.end
+        );
         assert!(
             start >= self.start_synced && start <= self.start,
             "{what}: log start {start}, it was {} of which {} durable",
@@ -114,12 +130,27 @@ impl Model {
         assert_eq!(log.end().0, self.end, "{what}: log end");
         let records = records(log);
         let expected = self.records();
-        let differs = records.iter().zip(&expected).position(|(got, wanted)| got != wanted);
-        assert_eq!(differs, None, "{what}: {records:?} differ from {expected:?}");
-        assert_eq!(records.len(), expected.len(), "{what}: {records:?} of {expected:?}");
+        let differs = records
+            .iter()
+            .zip(&expected)
+            .position(|(got, wanted)| got != wanted);
+        assert_eq!(
+            differs, None,
+            "{what}: {records:?} differ from {expected:?}"
+        );
+        assert_eq!(
+            records.len(),
+            expected.len(),
+            "{what}: {records:?} of {expected:?}"
+        );
         for batch in self.batches.iter().filter(|batch| batch.base >= self.start) {
             let epoch = log.epoch_at(Offset(batch.base));
-            assert_eq!(epoch, Some(LeaderEpoch(batch.epoch)), "{what}: epoch of {}", batch.base);
+            assert_eq!(
+                epoch,
+                Some(LeaderEpoch(batch.epoch)),
+                "{what}: epoch of {}",
+                batch.base
+            );
         }
         self.check_producers(log, what);
         self.check_time(log, what);
@@ -143,22 +174,36 @@ impl Model {
         // A cut may end a producer's newest epoch; batches of the one before it that stand in no
         // segment any more are not known again.
         for (id, (epoch, expected)) in self.producers() {
-            let Some((got_epoch, batches)) = got.get(&id) else { continue };
+            let Some((got_epoch, batches)) = got.get(&id) else {
+                continue;
+            };
             assert_eq!(*got_epoch, epoch, "{what}: epoch of {id}, {batches:?}");
-            assert!(expected.ends_with(batches), "{what}: {batches:?} of {expected:?}");
-            let in_log = expected.iter().filter(|(_, _, base)| *base >= self.start).count();
-            assert!(batches.len() >= in_log, "{what}: {batches:?} of {expected:?}");
+            assert!(
+                expected.ends_with(batches),
+                "{what}: {batches:?} of {expected:?}"
+            );
+            let in_log = expected
+                .iter()
+                .filter(|(_, _, base)| *base >= self.start)
+                .count();
+            assert!(
+                batches.len() >= in_log,
+                "{what}: {batches:?} of {expected:?}"
+            );
         }
     }
 
     fn check_time(&self, log: &TestLog, what: &str) {
-        let stamps = self.batches.iter().flat_map(|batch| {
-            (batch.base..batch.end()).map(|offset| (offset, batch.timestamp))
-        });
+        let stamps = self
+            .batches
+            .iter()
+            .flat_map(|batch| (batch.base..batch.end()).map(|offset| (offset, batch.timestamp)));
         let stamps: Vec<_> = stamps.filter(|(offset, _)| *offset >= self.start).collect();
         for wanted in stamps.iter().map(|(_, stamp)| *stamp).step_by(5) {
             let first = stamps.iter().find(|(_, stamp)| *stamp >= wanted);
-            let found = log.offset_for_time(wanted, log.end()).expect("the log is whole");
+            let found = log
+                .offset_for_time(wanted, log.end())
+                .expect("the log is whole");
             let found = found.map(|(offset, stamp, _)| (offset.0, stamp));
             assert_eq!(found, first.copied(), "{what}: first at {wanted}");
         }

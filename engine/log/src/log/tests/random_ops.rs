@@ -56,7 +56,11 @@ impl Run {
 
     fn what(&self) -> String {
         let from = self.trace.len().saturating_sub(12);
-        format!("seed {}, after {}", self.seed, self.trace[from..].join(", "))
+        format!(
+            "seed {}, after {}",
+            self.seed,
+            self.trace[from..].join(", ")
+        )
     }
 
     fn step(&mut self) {
@@ -85,7 +89,13 @@ impl Run {
         let count = 1 + self.below(4) as usize;
         let base = self.log.end().0;
         let values: Vec<String> = (0..count)
-            .map(|at| format!("v{}{}", base + at as u64, "x".repeat(self.below(60) as usize)))
+            .map(|at| {
+                format!(
+                    "v{}{}",
+                    base + at as u64,
+                    "x".repeat(self.below(60) as usize)
+                )
+            })
             .collect();
         let timestamp = self.now_ms - self.below(200) as i64;
         let producer = (self.below(2) == 0).then(|| {
@@ -100,12 +110,23 @@ impl Run {
         });
         let texts: Vec<&str> = values.iter().map(String::as_str).collect();
         let staged = build(&texts, timestamp, wire);
-        (staged, Batch { base, values, epoch: self.epoch, timestamp, producer })
+        (
+            staged,
+            Batch {
+                base,
+                values,
+                epoch: self.epoch,
+                timestamp,
+                producer,
+            },
+        )
     }
 
     fn append(&mut self) {
         let (mut staged, batch) = self.next_batch();
-        let appended = self.log.append(&mut staged, LeaderEpoch(self.epoch), self.now_ms);
+        let appended = self
+            .log
+            .append(&mut staged, LeaderEpoch(self.epoch), self.now_ms);
         match appended {
             Ok(appended) => {
                 assert!(!appended.duplicate, "{}: {batch:?}", self.what());
@@ -132,14 +153,18 @@ impl Run {
         };
         let texts: Vec<&str> = batch.values.iter().map(String::as_str).collect();
         let mut again = build(&texts, batch.timestamp, Some(producer));
-        let again = self.log.append(&mut again, LeaderEpoch(self.epoch), self.now_ms);
+        let again = self
+            .log
+            .append(&mut again, LeaderEpoch(self.epoch), self.now_ms);
         let again = again.expect("a duplicate writes nothing");
         assert!(again.duplicate, "{}", self.what());
         assert_eq!(again.base.0, batch.base, "{}", self.what());
     }
 
     fn sync(&mut self) {
-        let Some(job) = self.log.begin_sync() else { return };
+        let Some(job) = self.log.begin_sync() else {
+            return;
+        };
         let start = self.model.start;
         let done = self.rt.block_on(job.run()).expect("no fault is on");
         self.log.finish_sync(done);
@@ -171,7 +196,11 @@ impl Run {
         self.log.reconfigure(config);
         let limit = Offset(self.model.synced);
         self.log.retain(limit, self.now_ms);
-        assert!(self.log.start().0 <= self.model.synced.max(self.model.start), "{}", self.what());
+        assert!(
+            self.log.start().0 <= self.model.synced.max(self.model.start),
+            "{}",
+            self.what()
+        );
         self.model.start = self.log.start().0;
         self.trace.push(format!("retain from {}", self.model.start));
     }
@@ -183,7 +212,10 @@ impl Run {
         self.sync();
         let span = self.model.end - self.model.start + 1;
         let to = self.model.start + self.below(span);
-        let end = self.log.truncate_to(Offset(to), self.now_ms).expect("no fault is on");
+        let end = self
+            .log
+            .truncate_to(Offset(to), self.now_ms)
+            .expect("no fault is on");
         self.trace.push(format!("truncate {to}"));
         self.model.truncate(to);
         assert_eq!(end.0, self.model.end, "{}", self.what());
@@ -200,12 +232,17 @@ impl Run {
 
     fn new_epoch(&mut self) {
         self.epoch += 1;
-        self.log.become_leader(LeaderEpoch(self.epoch)).expect("newer than all");
+        self.log
+            .become_leader(LeaderEpoch(self.epoch))
+            .expect("newer than all");
         self.trace.push(format!("epoch {}", self.epoch));
     }
 
     fn reopen(&mut self, clean: bool) {
-        self.kv = self.kv.take().map(|_| self.rt.open_kv("index").expect("the store opens"));
+        self.kv = self
+            .kv
+            .take()
+            .map(|_| self.rt.open_kv("index").expect("the store opens"));
         let options = OpenOptions {
             topic_id: TOPIC,
             config: config(),
@@ -259,7 +296,9 @@ impl Run {
     }
 
     fn power_loss_during_sync(&mut self) {
-        let Some(job) = self.log.begin_sync() else { return };
+        let Some(job) = self.log.begin_sync() else {
+            return;
+        };
         let moment = Duration::from_micros(1 + self.below(6000));
         let ended = self.rt.block_on(first(job.run(), self.rt.sleep(moment)));
         if let Either::First(done) = ended {
@@ -272,7 +311,9 @@ impl Run {
 
     /// The next sync fails; the log goes offline and is opened again, or the process dies.
     fn fail_sync(&mut self) {
-        let Some(job) = self.log.begin_sync() else { return };
+        let Some(job) = self.log.begin_sync() else {
+            return;
+        };
         self.rt.disk().set_faults(|faults| {
             faults.sync_fail_permille = 500;
             faults.sync_dir_fail_permille = 300;
@@ -306,9 +347,15 @@ impl Run {
     fn fail_append(&mut self) {
         let (mut staged, batch) = self.next_batch();
         self.rt.disk().fail_appends(1);
-        let failed = self.log.append(&mut staged, LeaderEpoch(self.epoch), self.now_ms);
+        let failed = self
+            .log
+            .append(&mut staged, LeaderEpoch(self.epoch), self.now_ms);
         self.rt.disk().fail_appends(0);
-        assert!(matches!(failed, Err(AppendError::Failed(_))), "{}", self.what());
+        assert!(
+            matches!(failed, Err(AppendError::Failed(_))),
+            "{}",
+            self.what()
+        );
         self.trace.push("failed append".to_owned());
         self.model.append(batch.clone());
         let rt = self.rt.kill();
@@ -320,8 +367,14 @@ impl Run {
     fn fill_disk(&mut self) {
         self.rt.disk().set_free(0);
         let (mut staged, _) = self.next_batch();
-        let refused = self.log.append(&mut staged, LeaderEpoch(self.epoch), self.now_ms);
-        assert!(matches!(refused, Err(AppendError::Full(_))), "{}", self.what());
+        let refused = self
+            .log
+            .append(&mut staged, LeaderEpoch(self.epoch), self.now_ms);
+        assert!(
+            matches!(refused, Err(AppendError::Full(_))),
+            "{}",
+            self.what()
+        );
         self.rt.disk().set_free(u64::MAX / 2);
         self.trace.push("full".to_owned());
     }
@@ -340,7 +393,10 @@ impl Run {
         self.trace.push("clean stop".to_owned());
         let rt = match self.below(2) {
             0 => self.rt.kill(),
-            _ => self.rt.power_loss(Tear { unit: 512, keep_percent: 0 }),
+            _ => self.rt.power_loss(Tear {
+                unit: 512,
+                keep_percent: 0,
+            }),
         };
         self.rt = rt;
         self.reopen(true);
@@ -349,7 +405,10 @@ impl Run {
 
 /// A number from the environment: `LOG_FIRST` and `LOG_SEEDS` replay and widen the search.
 fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(default)
+    std::env::var(name)
+        .ok()
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(default)
 }
 
 #[test]

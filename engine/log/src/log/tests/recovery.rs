@@ -4,7 +4,10 @@ use super::*;
 use highwater_runtime::{Disk, File};
 use highwater_sim_disk::Tear;
 
-const NOTHING_KEPT: Tear = Tear { unit: 512, keep_percent: 0 };
+const NOTHING_KEPT: Tear = Tear {
+    unit: 512,
+    keep_percent: 0,
+};
 
 fn clean_stop(rt: &TestRuntime, mut log: TestLog) -> LogCheckpoint {
     sync(rt, &mut log);
@@ -21,7 +24,8 @@ fn after_a_clean_stop_nothing_is_scanned_and_everything_is_known() {
     let mut log = create_synced(&rt);
     for sequence in 0..7 {
         let mut batch = batch_of(5, 0, sequence, &["some value of a usual length"]);
-        log.append(&mut batch, LeaderEpoch(0), NOW_MS).expect("space");
+        log.append(&mut batch, LeaderEpoch(0), NOW_MS)
+            .expect("space");
     }
     append_until_rolled(&mut log, 1);
     let (before, end) = (records(&log), log.end());
@@ -79,10 +83,17 @@ fn a_power_loss_keeps_what_was_synced_and_whole_batches_of_the_rest() {
         let (before, synced) = (records(&log), log.synced());
         drop(log);
         let unit = [1, 7, 64, 512, 4096][seed as usize % 5];
-        let rt = rt.power_loss(Tear { unit, keep_percent: 60 });
+        let rt = rt.power_loss(Tear {
+            unit,
+            keep_percent: 60,
+        });
         let (mut log, _) = open(&rt, None, false);
         let after = records(&log);
-        assert!(log.end() >= synced, "seed {seed}: {} of {synced}", log.end());
+        assert!(
+            log.end() >= synced,
+            "seed {seed}: {} of {synced}",
+            log.end()
+        );
         assert_eq!(after, before[..after.len()], "seed {seed}");
         append(&mut log, &["next"]);
         sync(&rt, &mut log);
@@ -101,7 +112,10 @@ fn a_tail_of_zeros_and_a_torn_batch_are_cut_at_the_batch_start() {
         let file = rt.disk().open("orders-0/0.msg").expect("the segment");
         file.append(&[tail]).expect("space");
         let (log, report) = open(&rt, None, false);
-        assert_eq!((log.end(), report.cut_bytes), (Offset(2), tail.len() as u64));
+        assert_eq!(
+            (log.end(), report.cut_bytes),
+            (Offset(2), tail.len() as u64)
+        );
     }
 }
 
@@ -130,7 +144,10 @@ fn a_log_cut_at_every_byte_opens_with_the_whole_batches_before_the_cut() {
         sync(&rt, &mut log);
     }
     assert!(ends.is_sorted());
-    assert_eq!((ends[0], ends[whole.len() - 1], ends[whole.len()]), (0, 3, 4));
+    assert_eq!(
+        (ends[0], ends[whole.len() - 1], ends[whole.len()]),
+        (0, 3, 4)
+    );
 }
 
 #[test]
@@ -150,9 +167,17 @@ fn a_lost_synced_tail_is_reported_and_its_offsets_are_not_given_again() {
     assert_eq!(append(&mut log, &["d"]).base, Offset(3));
     assert!(matches!(
         log.read(Offset(2), log.end(), 100, true),
-        Err(crate::ReadError::Missing { offset: Offset(2), .. })
+        Err(crate::ReadError::Missing {
+            offset: Offset(2),
+            ..
+        })
     ));
-    assert_eq!(log.read(Offset(3), log.end(), 100, true).expect("there").end, Offset(4));
+    assert_eq!(
+        log.read(Offset(3), log.end(), 100, true)
+            .expect("there")
+            .end,
+        Offset(4)
+    );
 }
 
 #[test]
@@ -160,7 +185,10 @@ fn an_empty_log_behind_its_start_goes_on_at_its_start() {
     let rt = TestRuntime::new(1);
     let mut log = create_synced(&rt);
     append(&mut log, &["a", "b"]);
-    let checkpoint = LogCheckpoint { log_start: Offset(2), ..log.checkpoint() };
+    let checkpoint = LogCheckpoint {
+        log_start: Offset(2),
+        ..log.checkpoint()
+    };
     assert_eq!(checkpoint.synced, Offset(0));
     drop(log);
     let (log, _) = open(&rt.power_loss(NOTHING_KEPT), Some(checkpoint), false);
@@ -189,7 +217,11 @@ fn a_sync_that_failed_before_the_crash_costs_nothing_that_is_acknowledged_after_
         let checkpoint = log.checkpoint();
         drop(log);
         let (log, _) = open(&rt.power_loss(NOTHING_KEPT), Some(checkpoint), false);
-        assert_eq!(values(&log), ["synced", "in the page cache only"], "seed {seed}");
+        assert_eq!(
+            values(&log),
+            ["synced", "in the page cache only"],
+            "seed {seed}"
+        );
     }
 }
 
@@ -210,7 +242,10 @@ fn a_kill_before_the_rescue_is_durable_keeps_what_was_appended_to_it() {
     sync(&rt, &mut log);
     assert_eq!(values(&log), ["a", "b", "c"]);
     let entries = rt.disk().list("orders-0").expect("the folder");
-    assert!(entries.iter().all(|entry| !entry.name.ends_with(".rescue")), "{entries:?}");
+    assert!(
+        entries.iter().all(|entry| !entry.name.ends_with(".rescue")),
+        "{entries:?}"
+    );
     assert_no_violations(&rt);
 }
 
@@ -226,5 +261,8 @@ fn a_start_on_a_full_disk_works() {
     let (mut log, report) = open(&rt, Some(checkpoint), false);
     assert!(report.rescue_skipped);
     sync(&rt, &mut log);
-    assert_eq!((values(&log), log.synced()), (vec!["a".to_owned()], Offset(1)));
+    assert_eq!(
+        (values(&log), log.synced()),
+        (vec!["a".to_owned()], Offset(1))
+    );
 }

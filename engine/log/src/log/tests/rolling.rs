@@ -4,7 +4,9 @@ use super::*;
 use crate::AppendError;
 
 fn starts(log: &TestLog) -> Vec<(u64, u64)> {
-    log.segments().map(|segment| (segment.no.0, segment.start.0)).collect()
+    log.segments()
+        .map(|segment| (segment.no.0, segment.start.0))
+        .collect()
 }
 
 #[test]
@@ -33,14 +35,21 @@ fn a_batch_larger_than_a_segment_gets_one_of_its_own() {
 #[test]
 fn a_nearly_full_segment_rolls_once_10_000_offsets_were_written() {
     let rt = TestRuntime::new(1);
-    let config = LogConfig { segment_bytes: 1_000_000, ..config() };
+    let config = LogConfig {
+        segment_bytes: 1_000_000,
+        ..config()
+    };
     let mut log = Log::create(&rt, None, &name(), TOPIC, config, NOW_MS).expect("a new folder");
     let values = vec!["a value of forty-five bytes, as long as this."; 2500];
     for _ in 0..4 {
-        log.append(&mut batch(&values), LeaderEpoch(0), NOW_MS).expect("space");
+        log.append(&mut batch(&values), LeaderEpoch(0), NOW_MS)
+            .expect("space");
     }
     let bytes = log.size();
-    assert!((900_000..990_000).contains(&bytes), "the test needs a nearly full segment: {bytes}");
+    assert!(
+        (900_000..990_000).contains(&bytes),
+        "the test needs a nearly full segment: {bytes}"
+    );
     assert!(append(&mut log, &["small"]).rolled);
 }
 
@@ -49,7 +58,8 @@ fn records_far_apart_in_time_are_not_in_one_segment() {
     let rt = TestRuntime::new(1);
     let mut log = create(&rt);
     let week_ms = config().segment_ms as i64;
-    log.append(&mut batch_at(&["1970"], 5), LeaderEpoch(0), NOW_MS).expect("space");
+    log.append(&mut batch_at(&["1970"], 5), LeaderEpoch(0), NOW_MS)
+        .expect("space");
     let at_limit = log.append(&mut batch_at(&["b"], 5 + week_ms), LeaderEpoch(0), NOW_MS);
     assert!(!at_limit.expect("space").rolled);
     let past = log.append(&mut batch_at(&["c"], 6 + week_ms), LeaderEpoch(0), NOW_MS);
@@ -67,7 +77,10 @@ fn an_idle_log_rolls_by_the_clock_once_and_only_when_it_has_records() {
     assert_eq!(log.roll_if_idle(due_ms), Ok(true));
     assert_eq!(log.roll_if_idle(due_ms * 2), Ok(false));
     assert_eq!(starts(&log), [(0, 0), (1, 1)]);
-    assert_eq!(log.due(due_ms), Some(10 + config().retention_ms.expect("a limit") as i64));
+    assert_eq!(
+        log.due(due_ms),
+        Some(10 + config().retention_ms.expect("a limit") as i64)
+    );
 }
 
 #[test]
