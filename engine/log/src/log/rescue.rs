@@ -120,10 +120,12 @@ impl<R: Runtime> Log<R> {
         recovery: &mut Recovery,
     ) -> Result<(), LogError> {
         // A header is a byte like any other: without proof that it is on the platter the segment
-        // is not written on, even when nothing else is in it.
-        let is_proven = point.proven && point.at + 1 == self.segments.len();
-        if self.end() <= point.offset && is_proven {
-            return self.cut_files();
+        // is not written on, even when nothing else is in it. Neither is one with torn bytes:
+        // a power loss might bring back some of them, whole batches even, among the new ones.
+        let last = self.segments.len() - 1;
+        let is_proven = point.proven && point.at == last;
+        if self.end() <= point.offset && is_proven && self.file_len(last) == self.last().len {
+            return Ok(());
         }
         let mut parts = Vec::new();
         for at in point.at..self.segments.len() {
