@@ -105,7 +105,7 @@ fn the_message_crate_reads_what_we_serve() {
     use kafka_protocol::records::RecordBatchDecoder;
     for seed in 0..100 {
         let batch = any_batch(&mut ChaCha8Rng::seed_from_u64(seed));
-        let mut base = 1_000;
+        let base = 1_000;
         let bytes = stored(
             decoded(&write(&batch, Codec::None)).expect("accepted"),
             base,
@@ -116,12 +116,11 @@ fn the_message_crate_reads_what_we_serve() {
             // The crate refuses what is legal: deltas of more than 32 bits, keys that are no text.
             continue;
         };
-        for (got, expected) in set.records.iter().zip(&batch.records) {
-            assert_eq!(got.offset as u64, base, "seed {seed}");
+        for ((got, expected), offset) in set.records.iter().zip(&batch.records).zip(base..) {
+            assert_eq!(got.offset as u64, offset, "seed {seed}");
             assert_eq!(got.timestamp, expected.timestamp, "seed {seed}");
             assert_eq!(got.key, expected.key, "seed {seed}");
             assert_eq!(got.value, expected.value, "seed {seed}");
-            base += 1;
         }
         assert_eq!(set.records.len(), batch.records.len());
     }
