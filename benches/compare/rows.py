@@ -101,6 +101,7 @@ def start(bench):
     for side in bench.sides * bench.options.starts:
         side.stop()
         side.wipe()
+        side.format()
         figures = side.start()
         bench.record("start", side, figures)
         time.sleep(5)

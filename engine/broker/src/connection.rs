@@ -19,7 +19,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use highwater_protocol::message::{FRAME_LEN_BYTES, frame_len};
 use highwater_runtime::task::{Either, first, within};
-use highwater_runtime::{Reader, Runtime, Writer};
+use highwater_runtime::{NetError, Reader, Runtime, Writer};
 
 use crate::Broker;
 use crate::dispatch::{Reply, dispatch};
@@ -27,8 +27,11 @@ use crate::dispatch::{Reply, dispatch};
 /// Answers that may wait for their syncs before no further frame is read.
 const WAITING_MAX: usize = 64;
 
-/// Bytes asked of the socket at once, at least.
-const READ_BYTES: usize = 64 << 10;
+/// Bytes asked of the socket at once, at least: many small requests, or the start of a large one.
+const READ_BYTES_MIN: usize = 16 << 10;
+
+/// Room made before a byte of a frame has come, at most, for a peer whose last frame was so large.
+const READ_BYTES_MAX: usize = 1 << 20;
 
 /// How long a frame that was begun may take to arrive, and an answer to leave.
 const PROGRESS_LIMIT: Duration = Duration::from_secs(60);
@@ -52,7 +55,7 @@ pub(crate) async fn serve<R: Runtime, I: Reader, O: Writer>(
         reader,
         writer,
         peer,
-        input: BytesMut::new(),
+        input: Input::default(),
         answers: VecDeque::new(),
     };
     connection.run().await;
@@ -63,8 +66,18 @@ struct Connection<R: Runtime, I: Reader, O: Writer> {
     reader: I,
     writer: O,
     peer: SocketAddr,
-    input: BytesMut,
+    input: Input,
     answers: VecDeque<Answer>,
+}
+
+/// What has arrived and was not taken yet.
+#[derive(Default)]
+struct Input {
+    bytes: BytesMut,
+    /// The length of the last whole frame, its prefix included. The next one is likely to be as
+    /// long: a buffer of that size takes it in one read and is then the frame's alone, so that
+    /// large batches are not copied.
+    last_frame_len: usize,
 }
 
 /// Why a connection ends; the peer sees no more than that.
@@ -96,7 +109,12 @@ impl<R: Runtime, I: Reader, O: Writer> Connection<R, I, O> {
             let reply = pending.await;
             return self.settle(reply);
         }
-        let frame = next_frame(&self.broker, &mut self.reader, &mut self.input, PROGRESS_LIMIT);
+        let frame = next_frame(
+            &self.broker,
+            &mut self.reader,
+            &mut self.input,
+            PROGRESS_LIMIT,
+        );
         match first(pending, frame).await {
             Either::First(reply) => self.settle(reply),
             Either::Second(frame) => self.take(frame?).await,
@@ -153,46 +171,53 @@ impl<R: Runtime, I: Reader, O: Writer> Connection<R, I, O> {
 async fn next_frame<R: Runtime>(
     broker: &Broker<R>,
     reader: &mut impl Reader,
-    input: &mut BytesMut,
+    input: &mut Input,
     idle: Duration,
 ) -> Result<Bytes, Closed> {
     let mut needed = FRAME_LEN_BYTES;
     loop {
-        if let Some(prefix) = input.first_chunk::<FRAME_LEN_BYTES>() {
+        if let Some(prefix) = input.bytes.first_chunk::<FRAME_LEN_BYTES>() {
             let max = usize::try_from(broker.settings().request_bytes_max).unwrap_or(usize::MAX);
             let len = frame_len(*prefix, max).map_err(|_| Closed)?;
             needed = FRAME_LEN_BYTES + len;
-            if input.len() >= needed {
-                let mut frame = input.split_to(needed).freeze();
-                if input.is_empty() {
-                    // An idle connection keeps no buffer.
-                    *input = BytesMut::new();
-                }
-                let _ = frame.split_to(FRAME_LEN_BYTES);
-                return Ok(frame);
+            if input.bytes.len() >= needed {
+                return Ok(input.take_frame(needed));
             }
         }
-        let limit = if input.is_empty() { idle } else { PROGRESS_LIMIT };
-        let more = read_some(reader, input, needed);
-        match within(broker.runtime(), limit, more).await {
+        let limit = if input.bytes.is_empty() {
+            idle
+        } else {
+            PROGRESS_LIMIT
+        };
+        match within(broker.runtime(), limit, input.read(reader, needed)).await {
             Some(Ok(count)) if count > 0 => {}
             Some(_) | None => return Err(Closed),
         }
     }
 }
 
-/// Reads once. Room is made for what is missing, but never for more than what has arrived so
-/// far: a claimed length alone takes no memory.
-async fn read_some(
-    reader: &mut impl Reader,
-    input: &mut BytesMut,
-    needed: usize,
-) -> Result<usize, highwater_runtime::NetError> {
-    reader.readable().await?;
-    let missing = needed.saturating_sub(input.len());
-    let room = missing.min(input.len()).max(READ_BYTES);
-    if input.capacity() - input.len() < room.min(missing.max(1)) {
-        input.reserve(room);
+impl Input {
+    /// Takes the first `len` bytes off, without the length in front of the frame.
+    fn take_frame(&mut self, len: usize) -> Bytes {
+        self.last_frame_len = len;
+        let mut frame = self.bytes.split_to(len).freeze();
+        if self.bytes.is_empty() {
+            // An idle connection keeps no buffer.
+            self.bytes = BytesMut::new();
+        }
+        frame.split_off(FRAME_LEN_BYTES)
     }
-    reader.read(input).await
+
+    /// Reads once. Room is made for what is missing, but never for more than what has arrived so
+    /// far, now or in the last frame: a claimed length alone takes no memory.
+    async fn read(&mut self, reader: &mut impl Reader, needed: usize) -> Result<usize, NetError> {
+        reader.readable().await?;
+        let missing = needed.saturating_sub(self.bytes.len());
+        let hint = self.last_frame_len.clamp(READ_BYTES_MIN, READ_BYTES_MAX);
+        let room = missing.min(self.bytes.len()).max(hint);
+        if self.bytes.capacity() - self.bytes.len() < room.min(missing.max(1)) {
+            self.bytes.reserve(room);
+        }
+        reader.read(&mut self.bytes).await
+    }
 }

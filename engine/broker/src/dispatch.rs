@@ -61,7 +61,10 @@ async fn answer<R: Runtime>(
     request: Request,
 ) -> Reply {
     use handlers as h;
-    let context = Context { peer, header: &header };
+    let context = Context {
+        peer,
+        header: &header,
+    };
     match request {
         Request::Produce(body) => h::produce::handle(broker, &context, body),
         Request::Fetch(body) => h::fetch::handle(broker, &context, body).await,

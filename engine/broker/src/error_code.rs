@@ -38,21 +38,35 @@ pub(crate) struct Refused {
 
 impl Refused {
     pub(crate) fn new(error: ResponseError, message: String) -> Self {
-        Self { error, message: Some(message), records: Vec::new() }
+        Self {
+            error,
+            message: Some(message),
+            records: Vec::new(),
+        }
     }
 }
 
 impl From<ResponseError> for Refused {
     fn from(error: ResponseError) -> Self {
-        Self { error, message: None, records: Vec::new() }
+        Self {
+            error,
+            message: None,
+            records: Vec::new(),
+        }
     }
 }
 
 impl From<BatchError> for Refused {
     fn from(error: BatchError) -> Self {
         let records = error.record_errors().iter();
-        let records = records.map(|bad| (bad.index.cast_signed(), bad.reason.to_string())).collect();
-        Self { error: error.wire(), message: Some(error.to_string()), records }
+        let records = records
+            .map(|bad| (bad.index.cast_signed(), bad.reason.to_string()))
+            .collect();
+        Self {
+            error: error.wire(),
+            message: Some(error.to_string()),
+            records,
+        }
     }
 }
 

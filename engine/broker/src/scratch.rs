@@ -16,7 +16,11 @@ pub(crate) struct ScratchPool {
 impl ScratchPool {
     /// A context, new or used.
     pub(crate) fn take(&self) -> Scratch {
-        self.free.lock().expect("no panic holds this lock").pop().unwrap_or_default()
+        self.free
+            .lock()
+            .expect("no panic holds this lock")
+            .pop()
+            .unwrap_or_default()
     }
 
     /// Gives a context back.

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
-use highwater_log::{DataDir, DataDirError, DataDirOptions, Log, LogError, OpenOptions};
 use highwater_log::RecoveryReport;
+use highwater_log::{DataDir, DataDirError, DataDirOptions, Log, LogError, OpenOptions};
 use highwater_metadata::settings::Layers;
 use highwater_metadata::{Metadata, MetadataOptions, OpenError, Topic};
 use highwater_partition::{Partition, TailBudget};
@@ -12,8 +12,8 @@ use highwater_runtime::{DiskError, DiskErrorKind, KvError, Runtime};
 use highwater_types::{BrokerId, TopicPartition};
 
 use crate::catalog::{Catalog, TopicEntry};
-use crate::groups::Groups;
 use crate::folders::any_partition_folder;
+use crate::groups::Groups;
 use crate::scratch::ScratchPool;
 use crate::session::SessionCache;
 use crate::{Broker, BrokerConfig};
@@ -81,7 +81,9 @@ impl<R: Runtime> Broker<R> {
         config: BrokerConfig,
     ) -> Result<(Arc<Self>, StartReport), StartError> {
         let mut report = StartReport::default();
-        let node_id = Layers::of_statics(&config.settings).broker_settings().node_id;
+        let node_id = Layers::of_statics(&config.settings)
+            .broker_settings()
+            .node_id;
         let options = DataDirOptions {
             node_id: BrokerId(node_id),
             cluster_id: None,
@@ -125,10 +127,14 @@ impl<R: Runtime> Broker<R> {
         broker.open_topics(&mut report).await;
         broker.groups.open(&broker);
         if let Err(error) = broker.data_dir.remove_deleted() {
-            broker.runtime.log(format_args!("files of deleted topics stay: {error}"));
+            broker
+                .runtime
+                .log(format_args!("files of deleted topics stay: {error}"));
         }
         let sweeper = Arc::clone(&broker);
-        broker.runtime.spawn("sweeper", async move { sweeper.sweep().await });
+        broker
+            .runtime
+            .spawn("sweeper", async move { sweeper.sweep().await });
         Ok((broker, report))
     }
 
@@ -159,9 +165,10 @@ impl<R: Runtime> Broker<R> {
             report.topics += 1;
             catalog.put(entry);
         }
-        // All syncs began when the partitions were led; nothing is served before they ended.
+        // All syncs began when the partitions were led. Only what counts as acknowledged once it is
+        // synced waits for its own: a thousand logs of the other kind would hold up the start.
         for partition in &made {
-            if partition.with_log(Log::needs_sync) {
+            if partition.is_unproven() {
                 partition.sync_now().await;
             }
         }
@@ -177,7 +184,10 @@ impl<R: Runtime> Broker<R> {
         report: &mut StartReport,
     ) -> Option<Arc<Partition<R>>> {
         let number = u32::try_from(index).expect("partitions are counted in 32 bits");
-        let name = TopicPartition { topic: Arc::clone(&topic.name), partition: number };
+        let name = TopicPartition {
+            topic: Arc::clone(&topic.name),
+            partition: number,
+        };
         let config = self.partition_config(&entry.settings);
         let options = OpenOptions {
             topic_id: topic.id,
@@ -230,7 +240,9 @@ fn open_kv<R: Runtime>(runtime: &R, report: &mut StartReport) -> Option<R::Kv> {
     let opened = match runtime.open_kv(KV_FOLDER) {
         Err(error @ KvError::Corrupt { .. }) => {
             report.index_rebuilt = Some(error.to_string());
-            runtime.destroy_kv(KV_FOLDER).and_then(|()| runtime.open_kv(KV_FOLDER))
+            runtime
+                .destroy_kv(KV_FOLDER)
+                .and_then(|()| runtime.open_kv(KV_FOLDER))
         }
         other => other,
     };

@@ -42,7 +42,9 @@ impl<R: Runtime> Broker<R> {
         });
         let checkpoints: Vec<_> = checkpoints.collect();
         if let Err(error) = self.data_dir.publish_checkpoint(checkpoints).await {
-            self.runtime.log(format_args!("recovery will scan more than it need: {error}"));
+            self.runtime.log(format_args!(
+                "recovery will scan more than it need: {error}"
+            ));
         }
     }
 

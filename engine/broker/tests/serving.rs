@@ -35,10 +35,18 @@ fn what_is_acknowledged_survives_a_power_loss() {
         let (_broker, _, address) = start(&world).await;
         let mut client = Client::connect(&world, &address).await;
         client.make("t").await;
-        assert_eq!(client.produce("t", &batch_of(&["a", "b"])).await.error_code, 0);
-        client.send_batch("t", &batch_of(&["never acknowledged"]), -1).await;
+        assert_eq!(
+            client.produce("t", &batch_of(&["a", "b"])).await.error_code,
+            0
+        );
+        client
+            .send_batch("t", &batch_of(&["never acknowledged"]), -1)
+            .await;
     });
-    let world = world.power_loss(Tear { unit: 7, keep_percent: 0 });
+    let world = world.power_loss(Tear {
+        unit: 7,
+        keep_percent: 0,
+    });
     world.block_on(async {
         let (_broker, report, address) = start(&world).await;
         assert!(!report.was_clean);
@@ -64,7 +72,10 @@ fn batches_in_flight_on_one_connection_share_a_sync() {
             assert_eq!((answer.error_code, answer.base_offset), (0, offset));
         }
         let took = world.mono() - before;
-        assert!(took < Duration::from_millis(250), "five batches took {took:?}");
+        assert!(
+            took < Duration::from_millis(250),
+            "five batches took {took:?}"
+        );
     });
 }
 
@@ -83,7 +94,10 @@ fn a_parked_fetch_wakes_when_a_batch_is_durable() {
         let data = reader.fetched().await;
         assert_eq!(values(&data), [(0, "a".into())]);
         let took = world.mono() - before;
-        assert!(took < Duration::from_millis(400), "the fetch was woken after {took:?}");
+        assert!(
+            took < Duration::from_millis(400),
+            "the fetch was woken after {took:?}"
+        );
     });
 }
 
@@ -98,7 +112,10 @@ fn a_fetch_with_nothing_to_read_answers_when_its_wait_is_over() {
         client.send_fetch("t", 0, 500).await;
         assert!(values(&client.fetched().await).is_empty());
         let took = world.mono() - before;
-        assert!(took >= Duration::from_millis(500), "it answered after {took:?}");
+        assert!(
+            took >= Duration::from_millis(500),
+            "it answered after {took:?}"
+        );
     });
 }
 
@@ -114,7 +131,12 @@ fn a_failed_sync_refuses_the_batch_and_the_partition_comes_back() {
         assert_eq!(client.produce("t", &batch_of(&["b"])).await.error_code, 56);
         world.sleep(Duration::from_secs(2)).await;
         assert_eq!(client.produce("t", &batch_of(&["c"])).await.error_code, 0);
-        let read: Vec<String> = client.read("t", 0).await.into_iter().map(|(_, v)| v).collect();
+        let read: Vec<String> = client
+            .read("t", 0)
+            .await
+            .into_iter()
+            .map(|(_, v)| v)
+            .collect();
         assert_eq!(read.first().map(String::as_str), Some("a"));
         assert_eq!(read.last().map(String::as_str), Some("c"));
     });

@@ -143,6 +143,11 @@ impl<R: Runtime> Partition<R> {
         self.lock().epoch
     }
 
+    /// Whether recovery found records that must be synced again before anything is served.
+    pub fn is_unproven(&self) -> bool {
+        self.lock().unproven.is_some()
+    }
+
     /// What the partition does at present.
     pub fn status(&self) -> Status {
         self.lock().status.clone()

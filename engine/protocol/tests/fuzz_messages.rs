@@ -29,6 +29,10 @@ impl Draw {
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test that a person replays with a seed"
+)]
 fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name)
         .ok()

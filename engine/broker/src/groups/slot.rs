@@ -34,6 +34,10 @@ pub(crate) struct Slot<R: Runtime> {
 }
 
 /// Whether groups are served.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one a partition of the groups' topic, nearly always ready"
+)]
 enum Phase {
     /// Records are being read: nothing is served from a part of them.
     Loading,

@@ -64,5 +64,8 @@ async fn delete_one<R: Runtime>(
         (_, Some(offset)) => Some(offset),
         (_, None) => return Err(ResponseError::OffsetOutOfRange),
     };
-    partition.trim(to).await.map_err(|error: OffsetError| error.wire())
+    partition
+        .trim(to)
+        .await
+        .map_err(|error: OffsetError| error.wire())
 }

@@ -19,7 +19,8 @@ pub(crate) async fn handle<R: Runtime>(
     request: ApiVersionsRequest,
 ) -> ApiVersionsResponse {
     let named = |name: &str| is_software_word(name);
-    let bad_name = !named(&request.client_software_name) || !named(&request.client_software_version);
+    let bad_name =
+        !named(&request.client_software_name) || !named(&request.client_software_version);
     if context.version() >= 3 && bad_name {
         return ApiVersionsResponse::default()
             .with_error_code(ResponseError::InvalidRequest.code());

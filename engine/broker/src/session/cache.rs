@@ -241,7 +241,7 @@ mod tests {
         asked: &[(Key, Asked)],
         now: u64,
     ) -> Result<Begin, SessionError> {
-        cache.begin(at, asked, &[], Duration::from_secs(now), 41)
+        cache.begin(at, asked, &[], Duration::from_secs(now), now)
     }
 
     #[test]

@@ -124,7 +124,10 @@ impl<R: Runtime> Log<R> {
         // a power loss might bring back some of them, whole batches even, among the new ones.
         let last = self.segments.len() - 1;
         let is_proven = point.proven && point.at == last;
-        if self.end() <= point.offset && is_proven && self.file_len(last) == self.last().len {
+        // The same goes for later segments that were dropped: their names may come back.
+        let is_whole =
+            self.file_len(last) == self.last().len && recovery.report.cut_segments == 0;
+        if self.end() <= point.offset && is_proven && is_whole {
             return Ok(());
         }
         let mut parts = Vec::new();

@@ -144,7 +144,7 @@ impl<R: Runtime> Log<R> {
                 .into_iter()
                 .partition(|offset| offset < newest);
             self.snapshots.unproven = kept;
-            for offset in Vec::from(old) {
+            for offset in old {
                 let _ = self.disk.remove(&self.snapshot_path(offset));
                 self.folder_dirty = true;
             }

@@ -89,7 +89,7 @@ fn a_read_only_disk_refuses_every_change_and_still_reads() {
     let kinds = [
         file.append(&[b"y"]).expect_err("append").kind,
         file.truncate(0).expect_err("truncate").kind,
-        disk.create("b").err().expect("create").kind,
+        disk.create("b").map(drop).expect_err("create").kind,
         disk.create_dir("d").expect_err("create_dir").kind,
         disk.remove("a").expect_err("remove").kind,
         disk.rename("a", "b").expect_err("rename").kind,

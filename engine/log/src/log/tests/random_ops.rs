@@ -272,7 +272,7 @@ impl Run {
 
     /// Producers whose last batches are gone begin a new epoch, as their clients would.
     fn forget_sequences(&mut self) {
-        for (_, (epoch, sequence)) in self.sequences.iter_mut().enumerate() {
+        for (epoch, sequence) in &mut self.sequences {
             *epoch += 1;
             *sequence = 0;
         }
@@ -404,6 +404,10 @@ impl Run {
 }
 
 /// A number from the environment: `LOG_FIRST` and `LOG_SEEDS` replay and widen the search.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test that a person replays with a seed"
+)]
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name)
         .ok()
