@@ -93,7 +93,7 @@ fn a_folder_of_something_else_is_named() {
     let data = text(folder.path());
     let args = ["--kafka", "127.0.0.1:0", "--data-dir", &data];
     insta::assert_snapshot!(refusal(&args, 1, &[(&data, "FOLDER")]), @r#"
-highwater: cannot start in FOLDER: the data folder has "thesis.tex" in it but no file "highwater.meta": not a data folder of Highwater. Choose an empty folder, or a folder of Highwater, with --data-dir.
+highwater: cannot start in FOLDER: the data folder has "thesis.tex" in it and no file "highwater.meta": it is not ours. Choose an empty folder, or a folder of Highwater, with --data-dir.
 "#);
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use highwater_coordinator::{Event, RecordError, Replay};
+use highwater_log::ReadError;
 use highwater_partition::{Isolation, OffsetError, ReadBudget, Readable, Status};
 use highwater_record::{BatchKind, Corrupt, StoredBatch};
 use highwater_runtime::Runtime;
@@ -105,6 +106,13 @@ impl<R: Runtime> Slot<R> {
             {
                 Err(OffsetError::Offline(_)) => {
                     self.partition.sync_now().await;
+                    self.runtime.sleep(PAUSE).await;
+                    continue;
+                }
+                // A disk that fails a read may serve the next one; giving up would leave the
+                // groups unserved until the next start.
+                Err(OffsetError::Log(ReadError::Disk(error))) => {
+                    self.log(format_args!("reading groups, will try again: {error}"));
                     self.runtime.sleep(PAUSE).await;
                     continue;
                 }

@@ -22,6 +22,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use bytes::Bytes;
 use highwater_runtime::task::oneshot;
 use highwater_runtime::{Disk, DiskError, DiskErrorKind, File, Runtime};
 use thiserror::Error;
@@ -166,11 +167,7 @@ impl<R: Runtime> Journal<R> {
             disk.remove(path)?;
         }
         let (file, path) = match journal {
-            Some(journal) => {
-                // What a killed process appended may be in the page cache only.
-                journal.0.sync().await?;
-                journal
-            }
+            Some(journal) => renewed(&disk, &state, last, journal).await?,
             None => create_journal(&disk, last + 1).await?,
         };
         disk.sync_dir(FOLDER).await?;
@@ -368,6 +365,42 @@ impl<F: File> Inner<F> {
             // A waiter that went away needs no wake.
             let _ = waiter.send(());
         }
+    }
+}
+
+/// The file to append to after a start that found `journal` with commits up to `last`.
+///
+/// A sync of it may have failed in an earlier process: then the page cache shows commits that the
+/// platter never got, and a later sync that succeeds proves nothing. Commits behind such a hole
+/// would be out of reach after a power loss. So what was read goes to a snapshot, which is a new
+/// file, and new commits to a new journal. Without space for that the old journal is synced and
+/// believed.
+async fn renewed<D: Disk>(
+    disk: &D,
+    state: &MetadataState,
+    last: u64,
+    journal: (D::File, String),
+) -> Result<(D::File, String), DiskError> {
+    let (file, path) = journal;
+    file.sync().await?;
+    if path == journal_path(last + 1) {
+        // It holds no commit.
+        return Ok((file, path));
+    }
+    let mut content = frame::header(FileKind::Snapshot, last);
+    content.extend(frame::encode(last, last, &state.records()));
+    let renewed = match disk.publish(SNAPSHOT, Bytes::from(content)).await {
+        Ok(()) => create_journal(disk, last + 1).await,
+        Err(error) => Err(error),
+    };
+    match renewed {
+        Ok(renewed) => {
+            // The snapshot covers it; one that stays is removed by the next start.
+            let _ = disk.remove(&path);
+            Ok(renewed)
+        }
+        Err(error) if error.kind == DiskErrorKind::Full => Ok((file, path)),
+        Err(error) => Err(error),
     }
 }
 
