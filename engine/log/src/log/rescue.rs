@@ -125,8 +125,7 @@ impl<R: Runtime> Log<R> {
         let last = self.segments.len() - 1;
         let is_proven = point.proven && point.at == last;
         // The same goes for later segments that were dropped: their names may come back.
-        let is_whole =
-            self.file_len(last) == self.last().len && recovery.report.cut_segments == 0;
+        let is_whole = self.file_len(last) == self.last().len && recovery.report.cut_segments == 0;
         if self.end() <= point.offset && is_proven && is_whole {
             return Ok(());
         }
