@@ -132,7 +132,10 @@ fn eight_producers_of_one_partition_agree_with_its_consumer(world: &World) {
     let topic = world.topic("eight", 1);
     let told: Vec<BTreeMap<i64, String>> = thread::scope(|scope| {
         let producers: Vec<_> = (0..8)
-            .map(|who| scope.spawn(|| world.produce_and_tell(&topic, who_values(who, EACH))))
+            .map(|who| {
+                let topic = &topic;
+                scope.spawn(move || world.produce_and_tell(topic, who_values(who, EACH)))
+            })
             .collect();
         producers.into_iter().map(|one| one.join().expect("no producer fails")).collect()
     });
